@@ -1,0 +1,53 @@
+/**
+ * The layer rule as an allow-list: what a folder may import, and nothing else. Tests may import anything.
+ * A folder that is missing here may import nothing, so a new one has to be placed first.
+ */
+const pure = ['^node_modules/(ipaddr\\.js)/'];
+const anyPackage = ['^node_modules/', '^(node:)?[a-z_]+(/[a-z_]+)*$'];
+const layers = {
+  '^src/core/': ['^src/core/', ...pure, '^node_modules/zod/'],
+  '^src/ports/': ['^src/(core|ports)/'],
+  '^src/vpc/': ['^src/(core|vpc)/'],
+  '^statecharts/': ['^src/(core|ports)/', '^statecharts/', '^node_modules/xstate/'],
+  '^actors/': ['^src/(core|ports)/', '^statecharts/', '^actors/', '^node_modules/xstate/'],
+  '^src/adapters/': ['^src/(core|ports|adapters)/', ...anyPackage],
+  '^src/simulation/': ['^src/(core|ports|vpc|simulation)/', '^(statecharts|actors)/', ...anyPackage],
+  '^src/plugin/': ['^src/(core|ports|plugin)/', '^src/adapters/(netlink|datapath|http)/', ...anyPackage],
+  '^src/daemon/': ['^src/(core|ports|adapters|daemon)/', '^(statecharts|actors)/', ...anyPackage],
+  '^src/lab/': ['^src/(core|ports|adapters|vpc|lab)/', ...anyPackage],
+  '^src/cli/': ['^src/(core|ports|adapters|lab|cli)/', ...anyPackage],
+  '^test/': ['.*'],
+};
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-import-cycle',
+      comment: 'Two files that need each other hold one concept, or a third one is missing: move what both need down.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    ...Object.entries(layers).map(([from, to]) => ({
+      name: `layer ${from}`,
+      comment: 'Not in the allow-list of this layer (.dependency-cruiser.cjs): reach it through a port, or move the code.',
+      severity: 'error',
+      from: { path: from },
+      to: { pathNot: to },
+    })),
+    {
+      name: 'unplaced',
+      comment: 'This folder has no entry in the allow-list.',
+      severity: 'error',
+      from: { path: '^(src|statecharts|actors)/', pathNot: Object.keys(layers) },
+      to: {},
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^dist/' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
+  },
+};
