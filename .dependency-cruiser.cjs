@@ -3,7 +3,8 @@
  * A folder that is missing here may import nothing, so a new one has to be placed first.
  */
 const pure = ['^node_modules/(ipaddr\\.js)/'];
-const anyPackage = ['^node_modules/', '^(node:)?[a-z_]+(/[a-z_]+)*$'];
+const { builtinModules } = require('node:module');
+const anyPackage = ['^node_modules/', `^(node:)?(${builtinModules.join('|')})$`];
 const layers = {
   '^src/core/': ['^src/core/', ...pure, '^node_modules/zod/'],
   '^src/ports/': ['^src/(core|ports)/'],

@@ -41,8 +41,21 @@ if (existsSync('src/adapters/grpc/rpc.proto')) copyFileSync('src/adapters/grpc/r
 if (existsSync('src/plugin/main.ts')) {
   execFileSync(
     process.execPath,
-    ['build', '--compile', '--minify', '--bytecode', '--external', 'koffi', 'src/plugin/main.ts', '--outfile', 'dist/enactor-cni'],
+    [
+      'build',
+      '--compile',
+      '--minify',
+      '--bytecode',
+      '--external',
+      'koffi',
+      'src/plugin/main.ts',
+      '--outfile',
+      'dist/enactor-cni',
+    ],
     { stdio: ['ignore', 'ignore', 'inherit'] },
   );
 }
-console.log('built: %s', [...programs.map(([name]) => `dist/${name}.js`), 'dist/enactor-cni', 'dist/rpc.proto'].filter(existsSync).join(' '));
+console.log(
+  'built: %s',
+  [...programs.map(([name]) => `dist/${name}.js`), 'dist/enactor-cni', 'dist/rpc.proto'].filter(existsSync).join(' '),
+);

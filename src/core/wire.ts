@@ -1,0 +1,119 @@
+/**
+ * The messages between plugin and daemon, in their JSON form: proto names, uint64 as strings, enums as numbers.
+ *
+ * Terway's fields keep their numbers and meaning; what they lack has field numbers from 1000 (src/adapters/grpc/rpc.proto).
+ * Source: Terway rpc.proto; proto3 JSON mapping; Connect protocol, unary requests.
+ */
+
+export type IPSet = { readonly IPv4?: string; readonly IPv6?: string };
+
+/** TypeVPCIP 0 is the proto default: an empty reply reads as VPCIP. */
+export const IP_TYPE = { vpcIp: 0, vpcEni: 1, eniMultiIp: 2 } as const;
+
+export type AllocIPRequest = {
+  readonly K8sPodName: string;
+  readonly K8sPodNamespace: string;
+  /** The container id that names the sandbox: our plugin sends CNI_CONTAINERID, Terway's K8S_POD_INFRA_CONTAINER_ID. */
+  readonly K8sPodInfraContainerId: string;
+  readonly Netns: string;
+  readonly IfName: string;
+  readonly NetworkName?: string; // 1001
+  readonly PodUid?: string; // 1002
+};
+
+export type NetConf = {
+  readonly BasicInfo?: {
+    readonly PodIP?: IPSet;
+    readonly PodCIDR?: IPSet;
+    readonly GatewayIP?: IPSet;
+    readonly ServiceCIDR?: IPSet;
+  };
+  readonly ENIInfo?: {
+    readonly MAC?: string;
+    readonly Trunk?: boolean;
+    readonly Vid?: number;
+    readonly GatewayIP?: IPSet;
+    readonly eRDMA?: boolean;
+    readonly VfId?: number;
+    /** The table with the default route through this ENI. */
+    readonly RouteTable?: number; // 1000
+    readonly DeviceName?: string; // 1001
+    readonly Mtu?: number; // 1002
+  };
+  readonly Pod?: { readonly Ingress?: string; readonly Egress?: string; readonly NetworkPriority?: string };
+  readonly IfName?: string;
+  readonly ExtraRoutes?: readonly { readonly Dst?: string }[];
+  readonly DefaultRoute?: boolean;
+};
+
+export type AllocIPReply = {
+  readonly Success?: boolean;
+  readonly IPType?: number;
+  readonly IPv4?: boolean;
+  readonly IPv6?: boolean;
+  readonly NetConfs?: readonly NetConf[];
+};
+
+export type ReleaseIPRequest = {
+  readonly K8sPodName: string;
+  readonly K8sPodNamespace: string;
+  readonly K8sPodInfraContainerId: string;
+  readonly IPType?: number;
+  readonly IPv4Addr?: IPSet;
+  readonly MacAddr?: string;
+  readonly Reason?: string;
+  readonly IfName?: string; // 1000
+  readonly NetworkName?: string; // 1001
+  readonly PodUid?: string; // 1002
+};
+
+export type ReleaseIPReply = {
+  readonly Success?: boolean;
+  readonly IPv4Addr?: IPSet;
+  readonly DeviceNumber?: number;
+  readonly IPv4?: boolean;
+  readonly IPv6?: boolean;
+  /** What the sandbox held, so that the plugin can take its rules away; empty when nothing was known. */
+  readonly NetConfs?: readonly NetConf[]; // 1000
+};
+
+export type GetInfoRequest = {
+  readonly K8sPodName: string;
+  readonly K8sPodNamespace: string;
+  readonly K8sPodInfraContainerId: string;
+  readonly IfName?: string; // 1000
+};
+
+export type GetInfoReply = {
+  readonly IPType?: number;
+  readonly Success?: boolean;
+  readonly IPv4?: boolean;
+  readonly IPv6?: boolean;
+  readonly NetConfs?: readonly NetConf[];
+  readonly Error?: number;
+};
+
+export type EventRequest = {
+  readonly EventTarget?: number; // 0 node, 1 pod
+  readonly K8sPodName?: string;
+  readonly K8sPodNamespace?: string;
+  readonly EventType?: number; // 0 Normal, 1 Warning
+  readonly Reason?: string;
+  readonly Message?: string;
+};
+
+export type EventReply = { readonly Succeed?: boolean; readonly Error?: string };
+
+/** Method name -> request and reply; the path of the JSON form is `/<service>/<method>`. */
+export type BackendMethods = {
+  readonly AllocIP: { readonly request: AllocIPRequest; readonly reply: AllocIPReply };
+  readonly ReleaseIP: { readonly request: ReleaseIPRequest; readonly reply: ReleaseIPReply };
+  readonly GetIPInfo: { readonly request: GetInfoRequest; readonly reply: GetInfoReply };
+  readonly RecordEvent: { readonly request: EventRequest; readonly reply: EventReply };
+};
+export type BackendMethod = keyof BackendMethods;
+
+export const BACKEND_SERVICE = 'rpc.TerwayBackend';
+
+/** Connect's error body; `code` is the gRPC status in snake case. Source: Connect protocol, "Error End-Stream/Unary". */
+export type WireError = { readonly code: string; readonly message: string; readonly details?: readonly unknown[] };
