@@ -1,0 +1,23 @@
+/**
+ * What the plugin may ask of the node. One call in, one answer out; the same sandbox asking again gets the same answer.
+ */
+import type { Lease } from '../core/lease.ts';
+import type { PodRef, Sandbox } from '../core/sandbox.ts';
+
+export type AllocateRequest = { readonly sandbox: Sandbox; readonly untilMs: number };
+
+/** `pod` is for the log alone: the sandbox names the lease. */
+export type ReleaseRequest = {
+  readonly containerId: string;
+  readonly ifName: string;
+  readonly pod: PodRef;
+  readonly reason: string;
+};
+
+export interface Allocator {
+  /** Rejects with EnactorError. An aborted `signal` (the caller went away) costs nothing: what was promised goes back. */
+  allocate(request: AllocateRequest, signal: AbortSignal): Promise<Lease>;
+  /** The lease that was given back, or null when there was none: both are success. Rejects when the store cannot be written. */
+  release(request: ReleaseRequest, signal: AbortSignal): Promise<Lease | null>;
+  lease(containerId: string, ifName: string): Lease | null;
+}

@@ -1,0 +1,52 @@
+/**
+ * The calls of ECS and VPC that a node makes. One method, one API call (lists page inside).
+ *
+ * Failures are EnactorError (`throttled`, `permission`, `vSwitchEmpty`, `cloudUnreachable`, `cloud`) whose `detail` starts with the
+ * cloud's own code and request id; `cloudCode` of the CloudError subclass is what policy may look at.
+ */
+import type { CloudEni, InstanceLimits, VSwitch } from '../core/eni.ts';
+import { EnactorError, type ErrorCode } from '../core/errors.ts';
+
+export class CloudError extends EnactorError {
+  /** `InvalidEniId.NotFound`; empty when no answer of the cloud was seen. */
+  readonly cloudCode: string;
+
+  constructor(code: ErrorCode, detail: string, cloudCode: string, cause?: unknown) {
+    super(code, detail, cause);
+    this.cloudCode = cloudCode;
+  }
+}
+
+export type CreateEni = {
+  readonly vSwitchId: string;
+  readonly securityGroupIds: readonly string[];
+  /** All IPv4s wanted, the primary one included: at least 1. */
+  readonly ipv4Count: number;
+  readonly ipv6Count: number;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly description: string;
+  /** At most 64 ASCII characters. The same token with the same parameters creates nothing twice. */
+  readonly clientToken: string;
+};
+
+export type EniFilter = {
+  readonly instanceId?: string;
+  readonly eniIds?: readonly string[];
+  readonly tags?: Readonly<Record<string, string>>;
+};
+
+export interface Cloud {
+  instanceLimits(instanceType: string, signal: AbortSignal): Promise<InstanceLimits>;
+  vSwitches(ids: readonly string[], signal: AbortSignal): Promise<VSwitch[]>;
+  /** Unknown ids are left out. A page that fails fails the listing: a short list would read as "gone". */
+  describeEnis(filter: EniFilter, signal: AbortSignal): Promise<CloudEni[]>;
+  createEni(wanted: CreateEni, signal: AbortSignal): Promise<CloudEni>;
+  /** Resolves when the call was accepted; Describe tells when it is done. */
+  attachEni(eniId: string, instanceId: string, signal: AbortSignal): Promise<void>;
+  /** "Not found" counts as done, here and in deleteEni and unassignIpv4. */
+  detachEni(eniId: string, instanceId: string, signal: AbortSignal): Promise<void>;
+  deleteEni(eniId: string, signal: AbortSignal): Promise<void>;
+  /** The newly added addresses; may be fewer than asked, in any order. At most 10 a call. */
+  assignIpv4(eniId: string, count: number, clientToken: string, signal: AbortSignal): Promise<string[]>;
+  unassignIpv4(eniId: string, ips: readonly string[], signal: AbortSignal): Promise<void>;
+}

@@ -1,0 +1,63 @@
+/**
+ * What people and tools may see of the actors. Reading is synchronous on snapshots and never waits for an allocation.
+ */
+import type { Lease } from '../core/lease.ts';
+
+export type AddressState = 'idle' | 'offered' | 'bound' | 'cooling' | 'reserved' | 'leaving' | 'invalid';
+
+export type EniReport = {
+  /** The actor's name, `eni:<slot>`. */
+  readonly actor: string;
+  /** Dotted path of the chart's state, `inUse.assigning`. */
+  readonly state: string;
+  readonly sinceMs: number;
+  readonly eniId: string | null;
+  readonly mac: string | null;
+  readonly vSwitchId: string | null;
+  readonly device: string | null;
+  readonly routeTable: number | null;
+  readonly addresses: readonly {
+    readonly ipv4: string;
+    readonly ipv6: string | null;
+    readonly state: AddressState;
+    /** The pod that holds it, `namespace/name`, or null. */
+    readonly pod: string | null;
+    /** For cooling: when it may be leased again. */
+    readonly untilMs: number | null;
+  }[];
+  /** Requests that wait for this ENI's next call. */
+  readonly waiting: number;
+  readonly lastFailure: string | null;
+};
+
+export type PoolReport = {
+  readonly state: string;
+  readonly minIdle: number;
+  readonly maxIdle: number;
+  /** Addresses by state, over all ENIs. */
+  readonly counts: Readonly<Record<AddressState, number>>;
+  readonly capacity: number;
+};
+
+export type ActorReport = { readonly path: string; readonly state: string; readonly sinceMs: number };
+
+export type NodeReport = {
+  readonly state: string;
+  /** What is missing while the node is starting, recovering or degraded. */
+  readonly missing: readonly string[];
+  readonly enis: readonly EniReport[];
+  readonly pool: PoolReport | null;
+  readonly leases: readonly Lease[];
+  /** Requests in the factory's waiting line, with the reason of the last placement. */
+  readonly waiting: readonly {
+    readonly requestId: string;
+    readonly pod: string;
+    readonly sinceMs: number;
+    readonly reason: string;
+  }[];
+  readonly actors: readonly ActorReport[];
+};
+
+export interface Introspection {
+  report(): NodeReport;
+}

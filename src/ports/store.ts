@@ -1,0 +1,20 @@
+/**
+ * The node's durable state: small JSON records by sublevel and key.
+ *
+ * `write` is one atomic batch, synced to disk before it resolves; concurrent writes may share one sync. A failed batch leaves
+ * everything as it was.
+ */
+export type Sublevel = 'leases' | 'intents' | 'reservations' | 'coolDowns' | 'pods' | 'inputs' | 'meta';
+
+export type StoreOp =
+  | { readonly type: 'put'; readonly in: Sublevel; readonly key: string; readonly value: unknown }
+  | { readonly type: 'del'; readonly in: Sublevel; readonly key: string };
+
+export interface Store {
+  /** All records of a sublevel in key order. A record that is no JSON is reported under its key as `unreadable`. */
+  read(sublevel: Sublevel): Promise<{ key: string; value: unknown; unreadable?: string }[]>;
+  /** Rejects with EnactorError `store`. Deleting a missing key is no error. */
+  write(ops: readonly StoreOp[]): Promise<void>;
+  /** Idempotent; waits for writes under way. */
+  close(): Promise<void>;
+}
