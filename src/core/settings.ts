@@ -1,0 +1,65 @@
+/**
+ * Every limit and period the actors use, validated and frozen. Durations are real milliseconds: the factor `speed` of the
+ * configuration has already divided them.
+ */
+export type Settings = {
+  readonly nodeName: string;
+  /** Names the cluster in the tags of what we create; empty when unknown. */
+  readonly clusterId: string;
+  /** Low and high water mark: bounds on idle addresses. */
+  readonly minIdle: number;
+  readonly maxIdle: number;
+  /** Cap on managed ENIs below what the instance type allows; null for no cap. */
+  readonly maxEnis: number | null;
+  /** In order of preference; null means the instance's own vSwitch. */
+  readonly vSwitchIds: readonly string[] | null;
+  /** null means those of the primary ENI. */
+  readonly securityGroupIds: readonly string[] | null;
+  /** Extra tags on the ENIs we create. */
+  readonly eniTags: Readonly<Record<string, string>>;
+  readonly mtu: number;
+  /** How long a freed address rests before it is leased again. */
+  readonly coolDownMs: number;
+  /** The idle pool measures again after this time even if nothing changed. */
+  readonly poolPeriodMs: number;
+  /** How often Describe is asked while an ENI is attaching, detaching or deleting. */
+  readonly describePeriodMs: number;
+  readonly attachTimeoutMs: number;
+  /** Until the device of an attached ENI is there and set up. */
+  readonly settleTimeoutMs: number;
+  readonly detachTimeoutMs: number;
+  /** One call of the cloud. */
+  readonly callTimeoutMs: number;
+  /** After a failed call: first wait and longest wait. */
+  readonly backoffMs: number;
+  readonly backoffMaxMs: number;
+  /** How long a vSwitch that ran dry is not asked again. */
+  readonly holdDownMs: number;
+  /** Requests the factory lets wait at once. */
+  readonly waitingMax: number;
+};
+
+/** Addresses one Assign may carry. Source: ECS AssignPrivateIpAddresses. */
+export const ASSIGN_MAX = 10;
+
+export const defaultSettings: Omit<Settings, 'nodeName'> = {
+  clusterId: '',
+  minIdle: 0,
+  maxIdle: 0,
+  maxEnis: null,
+  vSwitchIds: null,
+  securityGroupIds: null,
+  eniTags: {},
+  mtu: 1500,
+  coolDownMs: 30_000,
+  poolPeriodMs: 120_000,
+  describePeriodMs: 1_000,
+  attachTimeoutMs: 60_000,
+  settleTimeoutMs: 30_000,
+  detachTimeoutMs: 60_000,
+  callTimeoutMs: 20_000,
+  backoffMs: 500,
+  backoffMaxMs: 30_000,
+  holdDownMs: 600_000,
+  waitingMax: 1_000,
+};
