@@ -3,7 +3,9 @@
  */
 import type { Lease } from '../core/lease.ts';
 
-export type AddressState = 'idle' | 'offered' | 'bound' | 'cooling' | 'reserved' | 'leaving' | 'invalid';
+export type { AddressState } from '../core/address-book.ts';
+
+import type { AddressState } from '../core/address-book.ts';
 
 export type EniReport = {
   /** The actor's name, `eni:<slot>`. */

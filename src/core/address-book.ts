@@ -1,0 +1,185 @@
+/**
+ * The addresses one ENI owns, each in one of seven states. A pure reducer: every function returns a new book.
+ *
+ * idle -> offered (promised, not yet persisted) -> bound -> cooling (freed, resting) -> idle; idle -> leaving (unassign under way)
+ * -> out of the book; anything the cloud no longer reports while somebody holds it -> invalid.
+ */
+import type { Address } from './address.ts';
+import type { SandboxKey } from './sandbox.ts';
+
+export type AddressState = 'idle' | 'offered' | 'bound' | 'cooling' | 'reserved' | 'leaving' | 'invalid';
+
+export type Entry = {
+  readonly address: Address;
+  /** The ENI's own primary address: it serves a pod too, but goes only with the ENI. */
+  readonly primary: boolean;
+  readonly state: AddressState;
+  /** Who holds it (offered, bound, reserved, invalid). */
+  readonly sandbox: SandboxKey | null;
+  /** `namespace/name`, for people. */
+  readonly pod: string | null;
+  /** The request an offer belongs to. */
+  readonly requestId: string | null;
+  /** Idle: since when, so that the one that rested longest goes first. Cooling: until when. */
+  readonly atMs: number;
+};
+
+export type AddressBook = readonly Entry[];
+export type Holder = { readonly sandbox: SandboxKey; readonly pod: string };
+export type Counts = Readonly<Record<AddressState, number>>;
+
+const idle = (entry: Entry, atMs: number): Entry => ({
+  ...entry,
+  state: 'idle',
+  sandbox: null,
+  pod: null,
+  requestId: null,
+  atMs,
+});
+
+/** The book of an ENI whose addresses are `ips` (the primary one first): held ones bound, resting ones cooling, the others idle. */
+export function bookOf(
+  ips: readonly string[],
+  nowMs: number,
+  held: ReadonlyMap<string, Holder> = new Map(),
+  coolUntilMs: ReadonlyMap<string, number> = new Map(),
+): AddressBook {
+  return ips.map((ipv4, index): Entry => {
+    const holder = held.get(ipv4);
+    const until = coolUntilMs.get(ipv4) ?? 0;
+    const fresh = idle(
+      {
+        address: { ipv4, ipv6: null },
+        primary: index === 0,
+        state: 'idle',
+        sandbox: null,
+        pod: null,
+        requestId: null,
+        atMs: nowMs,
+      },
+      nowMs,
+    );
+    if (holder !== undefined) return { ...fresh, state: 'bound', ...holder };
+    return until > nowMs ? { ...fresh, state: 'cooling', atMs: until } : fresh;
+  });
+}
+
+/** Addresses the cloud just assigned. One that is in the book already is not added again. */
+export function added(book: AddressBook, ips: readonly string[], nowMs: number): AddressBook {
+  const known = new Set(book.map((entry) => entry.address.ipv4));
+  const fresh = [...new Set(ips)].filter((ip) => !known.has(ip));
+  return [...book, ...bookOf(fresh, nowMs).map((entry) => ({ ...entry, primary: false }))];
+}
+
+/** Cooling addresses whose time has come are idle again. */
+export function rested(book: AddressBook, nowMs: number): AddressBook {
+  if (!book.some((entry) => entry.state === 'cooling' && entry.atMs <= nowMs)) return book;
+  return book.map((entry) => (entry.state === 'cooling' && entry.atMs <= nowMs ? idle(entry, entry.atMs) : entry));
+}
+
+/** When the next cooling address becomes idle; null when none is cooling. */
+export function nextRestMs(book: AddressBook): number | null {
+  const ends = book.filter((entry) => entry.state === 'cooling').map((entry) => entry.atMs);
+  return ends.length === 0 ? null : Math.min(...ends);
+}
+
+/**
+ * Promises an address to a request: the one idle for longest. With `alsoCooling` the one that has rested longest, if none is idle
+ * (a node that cannot grow would otherwise refuse). Null when there is none.
+ */
+export function offered(
+  book: AddressBook,
+  request: Holder & { readonly requestId: string },
+  alsoCooling: boolean,
+): { readonly book: AddressBook; readonly address: Address } | null {
+  const oldest = (state: AddressState): Entry | null =>
+    book
+      .filter((entry) => entry.state === state)
+      .reduce<Entry | null>((best, entry) => (best === null || entry.atMs < best.atMs ? entry : best), null);
+  const chosen = oldest('idle') ?? (alsoCooling ? oldest('cooling') : null);
+  if (chosen === null) return null;
+  const { requestId, sandbox, pod } = request;
+  return {
+    address: chosen.address,
+    book: book.map((entry) => (entry === chosen ? { ...entry, state: 'offered', requestId, sandbox, pod } : entry)),
+  };
+}
+
+/** The offer is on disk. A request that is unknown changes nothing. */
+export function bound(book: AddressBook, requestId: string): AddressBook {
+  return book.map((entry) =>
+    entry.state === 'offered' && entry.requestId === requestId ? { ...entry, state: 'bound', requestId: null } : entry,
+  );
+}
+
+/** The offer was not wanted after all. Nobody used the address, so it needs no rest. */
+export function withdrawn(book: AddressBook, requestId: string, nowMs: number): AddressBook {
+  return book.map((entry) => (entry.state === 'offered' && entry.requestId === requestId ? idle(entry, nowMs) : entry));
+}
+
+/** The sandbox gave its address back. An invalid one leaves the book: the cloud has it no more. */
+export function freed(book: AddressBook, ipv4: string, coolUntilMs: number): AddressBook {
+  return book.flatMap((entry) => {
+    if (entry.address.ipv4 !== ipv4) return [entry];
+    if (entry.state === 'invalid') return [];
+    if (entry.state !== 'bound') return [entry];
+    return [{ ...idle(entry, coolUntilMs), state: 'cooling' as const }];
+  });
+}
+
+/** Marks up to `count` idle secondary addresses as leaving, youngest first: the pool keeps the well rested ones. */
+export function leaving(book: AddressBook, count: number): AddressBook {
+  const chosen = new Set(
+    book
+      .filter((entry) => entry.state === 'idle' && !entry.primary)
+      .sort((a, b) => b.atMs - a.atMs)
+      .slice(0, Math.max(0, count)),
+  );
+  return book.map((entry) => (chosen.has(entry) ? { ...entry, state: 'leaving' } : entry));
+}
+
+export function leavingIps(book: AddressBook): readonly string[] {
+  return book.filter((entry) => entry.state === 'leaving').map((entry) => entry.address.ipv4);
+}
+
+/** The cloud took them back. */
+export function left(book: AddressBook, ips: readonly string[]): AddressBook {
+  return book.filter((entry) => !(entry.state === 'leaving' && ips.includes(entry.address.ipv4)));
+}
+
+/**
+ * Brings the book in line with what the cloud reports, after a call whose outcome is unknown: new addresses are idle, missing ones
+ * are gone, or invalid while somebody holds them; a leaving one that is still there is idle again.
+ */
+export function reconciled(book: AddressBook, ips: readonly string[], nowMs: number): AddressBook {
+  const real = new Set(ips);
+  const kept = book.flatMap((entry): Entry[] => {
+    const held = entry.state === 'bound' || entry.state === 'offered' || entry.state === 'reserved';
+    if (real.has(entry.address.ipv4)) {
+      if (entry.state === 'invalid') return [{ ...entry, state: 'bound' }];
+      return [entry.state === 'leaving' ? idle(entry, nowMs) : entry];
+    }
+    if (held || entry.state === 'invalid') return [{ ...entry, state: 'invalid' }];
+    return [];
+  });
+  return added(kept, ips, nowMs);
+}
+
+export function countsOf(book: AddressBook): Counts {
+  const counts: Record<AddressState, number> = {
+    idle: 0,
+    offered: 0,
+    bound: 0,
+    cooling: 0,
+    reserved: 0,
+    leaving: 0,
+    invalid: 0,
+  };
+  for (const entry of book) counts[entry.state] += 1;
+  return counts;
+}
+
+/** Somebody holds or was promised an address here: no detach, no delete. */
+export function hasHolders(book: AddressBook): boolean {
+  return book.some((entry) => entry.sandbox !== null);
+}

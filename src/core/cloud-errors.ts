@@ -1,0 +1,70 @@
+/**
+ * What each documented code of ECS and VPC means to us, as one table; nobody else looks at codes to decide what a failure is.
+ *
+ * Codes come with and without a suffix (`Throttling`, `Throttling.User`, `Rejected.Throttling`) and their HTTP status differs
+ * between APIs, so only the code counts. A code that is not listed is `cloud`: refused, asking again may help.
+ * Source: ECS API 2014-05-26 and VPC API 2016-04-28, "Error codes" of each call; the gateway's common error codes.
+ */
+import type { ErrorCode } from './errors.ts';
+
+const byCode: Readonly<Record<string, ErrorCode>> = {
+  // The vSwitch has no address left: another one may.
+  'InvalidVSwitchId.IpNotEnough': 'vSwitchEmpty',
+  'QuotaExceeded.PrivateIpAddress': 'vSwitchEmpty',
+
+  // The rate of calls. The three Throttling forms are matched by pattern below.
+  'Rejected.Throttling': 'throttled',
+
+  // Credentials and what they may do: no retry helps until someone changes something.
+  'Forbidden.RAM': 'permission',
+  'Forbidden.SubUser': 'permission',
+  'Forbidden.NotSupportRAM': 'permission',
+  'Forbidden.RiskControl': 'permission',
+  Forbidden: 'permission',
+  NoPermission: 'permission',
+  'NoPermission.Tag': 'permission',
+  'InvalidUserType.NotSupported': 'permission',
+  'Abs.InvalidAccount.NotFound': 'permission',
+  'InvalidAccessKeyId.NotFound': 'permission',
+  'InvalidAccessKeyId.Inactive': 'permission',
+  InvalidCredentials: 'permission',
+  SignatureDoesNotMatch: 'permission',
+  IncompleteSignature: 'permission',
+  'InvalidTimeStamp.Expired': 'permission',
+  'InvalidTimeStamp.Format': 'permission',
+  'InvalidSecurityToken.Expired': 'permission',
+  'InvalidSecurityToken.Malformed': 'permission',
+  'InvalidSecurityToken.MismatchWithAccessKey': 'permission',
+  MissingSecurityToken: 'permission',
+  'Forbidden.FinancialLocked': 'permission',
+  InsufficientBalance: 'permission',
+
+  // Ceilings: of the instance type, the ENI, the account, the group. A pod or an ENI has to go, or a quota be raised.
+  EniPerInstanceLimitExceeded: 'noCapacity',
+  'InvalidOperation.EniPerInstanceLimitExceeded': 'noCapacity',
+  MaxEniCountExceeded: 'noCapacity',
+  MaxEniPrivateIpsCountExceeded: 'noCapacity',
+  MaxEniIpv6IpsCountExceeded: 'noCapacity',
+  'InvalidOperation.Ipv4CountExceeded': 'noCapacity',
+  'InvalidOperation.Ipv6CountExceeded': 'noCapacity',
+  Ipv4CountExceeded: 'noCapacity',
+  SecurityGroupInstanceLimitExceed: 'noCapacity',
+  JoinedGroupLimitExceed: 'noCapacity',
+  'InvalidOperation.EniCountExceeded': 'noCapacity',
+};
+
+/** No code at all (an answer that could not be read) is `cloud`. */
+export function cloudErrorCode(cloudCode: string): ErrorCode {
+  if (Object.hasOwn(byCode, cloudCode)) return byCode[cloudCode] as ErrorCode;
+  return /^Throttling(\.|$)/.test(cloudCode) ? 'throttled' : 'cloud';
+}
+
+/**
+ * Codes that say "it is already as you want it" to the three calls that take something away.
+ * Source: DetachNetworkInterface, DeleteNetworkInterface, UnassignPrivateIpAddresses; Terway treats them alike.
+ */
+export const alreadyDone = {
+  detach: ['InvalidEniId.NotFound', 'InvalidEcsId.NotFound'],
+  delete: ['InvalidEniId.NotFound'],
+  unassign: ['InvalidEniId.NotFound', 'InvalidIp.IpUnassigned'],
+} as const satisfies Record<string, readonly string[]>;
