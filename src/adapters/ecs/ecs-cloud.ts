@@ -1,0 +1,249 @@
+/**
+ * Port Cloud over the real OpenAPI. What the SDK leaves to the caller is settled here: region, paging with a bound, `DeleteOnRelease`
+ * (its default is not documented), and which refusals mean "already done".
+ *
+ * File names of deep imports do not follow the class names (`DescribeVswitchesRequest.js`, `AssignIpv6addressesRequest.js`).
+ * Source: ECS API 2014-05-26; VPC API 2016-04-28.
+ */
+import { AssignPrivateIpAddressesRequest } from '@alicloud/ecs20140526/dist/models/AssignPrivateIpAddressesRequest.js';
+import { AssignPrivateIpAddressesResponse } from '@alicloud/ecs20140526/dist/models/AssignPrivateIpAddressesResponse.js';
+import { AttachNetworkInterfaceRequest } from '@alicloud/ecs20140526/dist/models/AttachNetworkInterfaceRequest.js';
+import { AttachNetworkInterfaceResponse } from '@alicloud/ecs20140526/dist/models/AttachNetworkInterfaceResponse.js';
+import { CreateNetworkInterfaceRequest } from '@alicloud/ecs20140526/dist/models/CreateNetworkInterfaceRequest.js';
+import { CreateNetworkInterfaceResponse } from '@alicloud/ecs20140526/dist/models/CreateNetworkInterfaceResponse.js';
+import { DeleteNetworkInterfaceRequest } from '@alicloud/ecs20140526/dist/models/DeleteNetworkInterfaceRequest.js';
+import { DeleteNetworkInterfaceResponse } from '@alicloud/ecs20140526/dist/models/DeleteNetworkInterfaceResponse.js';
+import { DescribeInstanceTypesRequest } from '@alicloud/ecs20140526/dist/models/DescribeInstanceTypesRequest.js';
+import { DescribeInstanceTypesResponse } from '@alicloud/ecs20140526/dist/models/DescribeInstanceTypesResponse.js';
+import { DescribeNetworkInterfacesRequest } from '@alicloud/ecs20140526/dist/models/DescribeNetworkInterfacesRequest.js';
+import { DescribeNetworkInterfacesResponse } from '@alicloud/ecs20140526/dist/models/DescribeNetworkInterfacesResponse.js';
+import { DetachNetworkInterfaceRequest } from '@alicloud/ecs20140526/dist/models/DetachNetworkInterfaceRequest.js';
+import { DetachNetworkInterfaceResponse } from '@alicloud/ecs20140526/dist/models/DetachNetworkInterfaceResponse.js';
+import { UnassignPrivateIpAddressesRequest } from '@alicloud/ecs20140526/dist/models/UnassignPrivateIpAddressesRequest.js';
+import { UnassignPrivateIpAddressesResponse } from '@alicloud/ecs20140526/dist/models/UnassignPrivateIpAddressesResponse.js';
+import { DescribeVSwitchesRequest } from '@alicloud/vpc20160428/dist/models/DescribeVswitchesRequest.js';
+import { DescribeVSwitchesResponse } from '@alicloud/vpc20160428/dist/models/DescribeVswitchesResponse.js';
+import { alreadyDone } from '../../core/cloud-errors.ts';
+import type { CloudEni, InstanceLimits, VSwitch } from '../../core/eni.ts';
+import { type Cloud, CloudError, type CreateEni, type EniFilter } from '../../ports/cloud.ts';
+import { canonical, cloudEni } from './cloud-eni.ts';
+import { rateLimit } from './rate-limit.ts';
+import { rpcClient } from './rpc-client.ts';
+
+/** Source: DescribeNetworkInterfaces, MaxResults at most 500. Terway pages alike. */
+const ENI_PAGE_SIZE = 500;
+/** A NextToken that never ends must not: 50,000 ENIs are more than any filter of ours can match. */
+const ENI_PAGES_MAX = 100;
+/** Source: DescribeNetworkInterfaces, NetworkInterfaceId.N at most 100. */
+const ENI_IDS_MAX = 100;
+
+export type EcsOptions = {
+  readonly regionId: string;
+  /** `host[:port]`; null means the region's endpoint inside the VPC. */
+  readonly ecsEndpoint: string | null;
+  readonly vpcEndpoint: string | null;
+  readonly scheme: 'http' | 'https';
+  readonly accessKeyId: string;
+  readonly accessKeySecret: string;
+  /** Bound on one call, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Requests per minute by API, over the built-in ones. */
+  readonly rateLimits: Readonly<Record<string, number>>;
+};
+
+export function ecsCloud(options: EcsOptions): Cloud {
+  const { regionId, scheme, accessKeyId, accessKeySecret, timeoutMs } = options;
+  const access = { scheme, accessKeyId, accessKeySecret, timeoutMs };
+  const ecsEndpoint = options.ecsEndpoint ?? `ecs-vpc.${regionId}.aliyuncs.com`;
+  const vpcEndpoint = options.vpcEndpoint ?? `vpc-vpc.${regionId}.aliyuncs.com`;
+  const ecs = rpcClient({ ...access, endpoint: ecsEndpoint, version: '2014-05-26' });
+  const vpc = rpcClient({ ...access, endpoint: vpcEndpoint, version: '2016-04-28' });
+  const limit = rateLimit(options.rateLimits);
+
+  /** All pages, or none. */
+  async function pages(filter: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<CloudEni[]> {
+    const action = 'DescribeNetworkInterfaces';
+    const enis: CloudEni[] = [];
+    let nextToken: string | undefined;
+    for (let page = 0; page < ENI_PAGES_MAX; page += 1) {
+      await limit.take(action, signal);
+      const body = await ecs.call(
+        action,
+        DescribeNetworkInterfacesRequest,
+        DescribeNetworkInterfacesResponse,
+        { regionId, maxResults: ENI_PAGE_SIZE, nextToken, ...filter },
+        signal,
+      );
+      // Without the set an answer would read as "no ENIs", and that as "gone".
+      const set = body.networkInterfaceSets?.networkInterfaceSet;
+      if (set === undefined) throw new CloudError('cloud', `${action}: unreadable answer: no NetworkInterfaceSets`, '');
+      enis.push(...set.map((eni) => cloudEni(action, eni)));
+      if (!body.nextToken) return enis;
+      nextToken = body.nextToken;
+    }
+    throw new CloudError('cloud', `${action}: more than ${ENI_PAGES_MAX} pages`, '');
+  }
+
+  return {
+    async instanceLimits(instanceType, signal): Promise<InstanceLimits> {
+      const action = 'DescribeInstanceTypes';
+      await limit.take(action, signal);
+      const body = await ecs.call(
+        action,
+        DescribeInstanceTypesRequest,
+        DescribeInstanceTypesResponse,
+        { instanceTypes: [instanceType] },
+        signal,
+      );
+      const found = body.instanceTypes?.instanceType?.find((one) => one.instanceTypeId === instanceType);
+      if (found?.eniQuantity === undefined || found.eniPrivateIpAddressQuantity === undefined)
+        throw new CloudError('cloud', `${action}: the cloud does not know the instance type ${instanceType}`, '');
+      return {
+        instanceType,
+        enis: found.eniQuantity,
+        ipv4PerEni: found.eniPrivateIpAddressQuantity,
+        ipv6PerEni: found.eniIpv6AddressQuantity ?? 0,
+      };
+    },
+
+    /** One call per vSwitch: the filter takes one id. Unknown ids are left out. */
+    async vSwitches(ids, signal): Promise<VSwitch[]> {
+      const action = 'DescribeVSwitches';
+      const found: VSwitch[] = [];
+      for (const vSwitchId of ids) {
+        await limit.take(action, signal);
+        const body = await vpc.call(
+          action,
+          DescribeVSwitchesRequest,
+          DescribeVSwitchesResponse,
+          { regionId, vSwitchId },
+          signal,
+        );
+        const set = body.vSwitches?.vSwitch;
+        if (set === undefined) throw new CloudError('cloud', `${action}: unreadable answer: no VSwitches`, '');
+        for (const one of set) {
+          if (one.vSwitchId !== vSwitchId) continue;
+          found.push({
+            vSwitchId,
+            vpcId: one.vpcId ?? '',
+            zoneId: one.zoneId ?? '',
+            cidr: one.cidrBlock ?? '',
+            ipv6Cidr: one.ipv6CidrBlock || null,
+            availableAddresses: one.availableIpAddressCount ?? 0,
+          });
+        }
+      }
+      return found;
+    },
+
+    async describeEnis(filter: EniFilter, signal) {
+      const { instanceId, eniIds, tags } = filter;
+      const tag = tags && Object.entries(tags).map(([key, value]) => ({ key, value }));
+      const query = { ...(instanceId !== undefined && { instanceId }), ...(tag && tag.length > 0 && { tag }) };
+      if (eniIds === undefined) return await pages(query, signal);
+      // No ids asked, none found: the cloud would read an empty list as "all".
+      const enis: CloudEni[] = [];
+      for (let from = 0; from < eniIds.length; from += ENI_IDS_MAX) {
+        const some = eniIds.slice(from, from + ENI_IDS_MAX);
+        enis.push(...(await pages({ ...query, networkInterfaceId: some }, signal)));
+      }
+      return enis;
+    },
+
+    async createEni(wanted: CreateEni, signal) {
+      const action = 'CreateNetworkInterface';
+      await limit.take(action, signal);
+      const body = await ecs.call(
+        action,
+        CreateNetworkInterfaceRequest,
+        CreateNetworkInterfaceResponse,
+        {
+          regionId,
+          vSwitchId: wanted.vSwitchId,
+          securityGroupIds: [...wanted.securityGroupIds],
+          description: wanted.description,
+          clientToken: wanted.clientToken,
+          deleteOnRelease: true,
+          sourceDestCheck: false,
+          instanceType: 'Secondary',
+          tag: Object.entries(wanted.tags).map(([key, value]) => ({ key, value })),
+          // A count of 0 is refused: left out instead.
+          ...(wanted.ipv4Count > 1 && { secondaryPrivateIpAddressCount: wanted.ipv4Count - 1 }),
+          ...(wanted.ipv6Count > 0 && { ipv6AddressCount: wanted.ipv6Count }),
+        },
+        signal,
+      );
+      return cloudEni(action, body);
+    },
+
+    async attachEni(eniId, instanceId, signal) {
+      const action = 'AttachNetworkInterface';
+      await limit.take(action, signal);
+      const input = { regionId, networkInterfaceId: eniId, instanceId };
+      await ecs.call(action, AttachNetworkInterfaceRequest, AttachNetworkInterfaceResponse, input, signal);
+    },
+
+    async detachEni(eniId, instanceId, signal) {
+      const action = 'DetachNetworkInterface';
+      await limit.take(action, signal);
+      const input = { regionId, networkInterfaceId: eniId, instanceId };
+      await unless(alreadyDone.detach, () =>
+        ecs.call(action, DetachNetworkInterfaceRequest, DetachNetworkInterfaceResponse, input, signal),
+      );
+    },
+
+    async deleteEni(eniId, signal) {
+      const action = 'DeleteNetworkInterface';
+      await limit.take(action, signal);
+      const input = { regionId, networkInterfaceId: eniId };
+      await unless(alreadyDone.delete, () =>
+        ecs.call(action, DeleteNetworkInterfaceRequest, DeleteNetworkInterfaceResponse, input, signal),
+      );
+    },
+
+    async assignIpv4(eniId, count, clientToken, signal) {
+      const action = 'AssignPrivateIpAddresses';
+      await limit.take(action, signal);
+      const body = await ecs.call(
+        action,
+        AssignPrivateIpAddressesRequest,
+        AssignPrivateIpAddressesResponse,
+        { regionId, networkInterfaceId: eniId, secondaryPrivateIpAddressCount: count, clientToken },
+        signal,
+      );
+      const added = body.assignedPrivateIpAddressesSet?.privateIpSet?.privateIpAddress;
+      if (added === undefined) throw new CloudError('cloud', `${action}: unreadable answer: no addresses`, '');
+      return added.flatMap(canonical);
+    },
+
+    /** One address that is gone already makes the cloud refuse the whole list: the others are then taken one by one. */
+    async unassignIpv4(eniId, ips, signal) {
+      const action = 'UnassignPrivateIpAddresses';
+      const unassign = async (some: readonly string[]) => {
+        await limit.take(action, signal);
+        const input = { regionId, networkInterfaceId: eniId, privateIpAddress: [...some] };
+        await ecs.call(action, UnassignPrivateIpAddressesRequest, UnassignPrivateIpAddressesResponse, input, signal);
+      };
+      if (ips.length === 0) return;
+      try {
+        await unassign(ips);
+      } catch (thrown) {
+        if (!saysDone(alreadyDone.unassign, thrown)) throw thrown;
+        if (ips.length === 1 || (thrown as CloudError).cloudCode !== 'InvalidIp.IpUnassigned') return;
+        for (const ip of ips) await unless(alreadyDone.unassign, () => unassign([ip]));
+      }
+    },
+  };
+}
+
+async function unless(done: readonly string[], call: () => Promise<unknown>): Promise<void> {
+  try {
+    await call();
+  } catch (thrown) {
+    if (!saysDone(done, thrown)) throw thrown;
+  }
+}
+
+function saysDone(done: readonly string[], thrown: unknown): boolean {
+  return thrown instanceof CloudError && done.includes(thrown.cloudCode);
+}
