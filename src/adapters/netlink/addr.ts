@@ -1,0 +1,11 @@
+/** An address on a device. */
+export type Addr = {
+  readonly linkIndex: number;
+  readonly ip: string;
+  readonly prefix: number;
+  /** `global` 0, `link` 253, `host` 254. */
+  readonly scope: number;
+};
+
+/** `noDad`: usable at once, without asking the link whether someone else has it (IPv6 only). */
+export type NewAddr = Omit<Addr, 'scope'> & { readonly noDad?: boolean };

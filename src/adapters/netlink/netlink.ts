@@ -1,0 +1,99 @@
+import type { Family } from '../../core/ip.ts';
+import type { Addr } from './addr.ts';
+import type { Libc } from './libc.ts';
+import type { Link } from './link.ts';
+import type { Neighbour } from './neighbour.ts';
+import { NetlinkError } from './netlink-error.ts';
+import { NetlinkSocket, type Outcome } from './netlink-socket.ts';
+import type { Route } from './route.ts';
+import type { Rule } from './rule.ts';
+import { decodeAddr, dumpAddrs } from './wire/addr.ts';
+import { decodeLink, dumpLinks, getLinkByIndex, getLinkByName } from './wire/link.ts';
+import type { Request } from './wire/message.ts';
+import { decodeNeighbour, dumpNeighbours } from './wire/neighbour.ts';
+import { decodeRoute, dumpRoutes } from './wire/route.ts';
+import { decodeRule, dumpRules } from './wire/rule.ts';
+
+/**
+ * The kernel's links, addresses, routes, rules and neighbours of one network namespace.
+ *
+ * Reading is by the methods here; writing is by requests (src/adapters/netlink/wire), several in one send. Everything is
+ * synchronous and takes well under a millisecond for a node's worth of pods. Errors are NetlinkError.
+ */
+export class Netlink {
+  readonly #socket: NetlinkSocket;
+
+  /** In the caller's namespace, or in the one behind `netnsFd`. */
+  constructor(libc: Libc, netnsFd: number | null = null) {
+    this.#socket = new NetlinkSocket(libc, netnsFd);
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  /** One outcome per request; the later ones are tried even when an earlier one failed. */
+  execute(requests: readonly Request[]): Outcome[] {
+    return this.#socket.execute(requests);
+  }
+
+  /** Like execute, but the first error is thrown after all were tried; `tolerated` names codes that count as done. */
+  apply(requests: readonly Request[], tolerated: readonly string[] = []): void {
+    const failed = this.execute(requests).find(({ error }) => error !== null && !tolerated.includes(error.code));
+    if (failed?.error) throw failed.error;
+  }
+
+  linkByName(name: string): Link | null {
+    return this.#oneLink(getLinkByName(name));
+  }
+
+  linkByIndex(index: number): Link | null {
+    return this.#oneLink(getLinkByIndex(index));
+  }
+
+  links(): Link[] {
+    return this.#socket.dump(dumpLinks()).map(decodeLink);
+  }
+
+  addrs(family: Family, linkIndex: number | null = null): Addr[] {
+    const all = this.#socket.dump(dumpAddrs(family)).map(decodeAddr);
+    return linkIndex === null ? all : all.filter((addr) => addr.linkIndex === linkIndex);
+  }
+
+  /** Of all tables when `table` is null. A table that does not exist is empty. */
+  routes(family: Family, table: number | null = null): Route[] {
+    return this.#list(dumpRoutes(family, table))
+      .map(decodeRoute)
+      .filter((route) => route !== null)
+      .filter((route) => table === null || route.table === table);
+  }
+
+  rules(family: Family): Rule[] {
+    return this.#list(dumpRules(family))
+      .map(decodeRule)
+      .filter((rule) => rule !== null);
+  }
+
+  neighbours(family: Family, linkIndex: number): Neighbour[] {
+    const all = this.#socket.dump(dumpNeighbours(family)).map(decodeNeighbour);
+    return all.filter((neighbour) => neighbour.linkIndex === linkIndex);
+  }
+
+  /** A strict dump of a table, or of a family, that the kernel does not have answers ENOENT or EAFNOSUPPORT: empty. */
+  #list(request: Request): Buffer[] {
+    try {
+      return this.#socket.dump(request);
+    } catch (error) {
+      if (error instanceof NetlinkError && ['ENOENT', 'EAFNOSUPPORT', 'EOPNOTSUPP'].includes(error.code)) return [];
+      throw error;
+    }
+  }
+
+  #oneLink(request: Request): Link | null {
+    const outcome = this.execute([request])[0];
+    if (outcome?.error?.code === 'ENODEV') return null;
+    if (outcome?.error) throw outcome.error;
+    const body = outcome?.data[0];
+    return body === undefined ? null : decodeLink(body);
+  }
+}

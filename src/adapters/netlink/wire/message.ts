@@ -1,0 +1,90 @@
+/**
+ * Netlink messages: the 16 byte header, and what the kernel says about a request (acknowledgement, error with its text, end
+ * of a dump). Source: netlink(7); linux/netlink.h.
+ */
+import { align, attributes, textOf } from './attribute.ts';
+
+const HEADER_BYTES = 16;
+const NLMSG_ERROR = 2;
+const NLMSG_DONE = 3;
+const NLMSGERR_ATTR_MSG = 1;
+
+const NLM_F_REQUEST = 0x1;
+const NLM_F_ACK = 0x4;
+export const NLM_F_DUMP_INTR = 0x10;
+const NLM_F_CAPPED = 0x100;
+const NLM_F_ACK_TLVS = 0x200;
+
+export const DUMP = 0x300;
+export const REPLACE = 0x100;
+export const EXCLUSIVE = 0x200;
+export const CREATE = 0x400;
+
+/** One request, with the words that an error about it will use. */
+export type Request = {
+  readonly type: number;
+  readonly flags: number;
+  readonly body: Uint8Array;
+  readonly operation: string;
+  readonly object: string;
+};
+
+export type Message =
+  | {
+      readonly kind: 'data';
+      readonly sequence: number;
+      readonly type: number;
+      readonly interrupted: boolean;
+      readonly body: Buffer;
+    }
+  | { readonly kind: 'ack'; readonly sequence: number; readonly errno: number; readonly detail: string }
+  | { readonly kind: 'done'; readonly sequence: number; readonly errno: number; readonly interrupted: boolean };
+
+export function encodeRequest(request: Request, sequence: number): Buffer {
+  const out = Buffer.alloc(align(HEADER_BYTES + request.body.length));
+  out.writeUInt32LE(HEADER_BYTES + request.body.length, 0);
+  out.writeUInt16LE(request.type, 4);
+  // A dump ends with NLMSG_DONE; asking for an acknowledgement too would leave one behind in the socket.
+  out.writeUInt16LE(NLM_F_REQUEST | (isDump(request) ? 0 : NLM_F_ACK) | request.flags, 6);
+  out.writeUInt32LE(sequence, 8);
+  out.set(request.body, HEADER_BYTES);
+  return out;
+}
+
+/** Only GET requests read these bits as "dump"; elsewhere they are REPLACE and EXCLUSIVE. */
+export function isDump(request: Request): boolean {
+  return (request.type & 3) === 2 && (request.flags & DUMP) === DUMP;
+}
+
+/** Splits one datagram. Bodies are copies: the receive buffer is used again. */
+export function decodeMessages(datagram: Buffer): Message[] {
+  const messages: Message[] = [];
+  let at = 0;
+  while (at + HEADER_BYTES <= datagram.length) {
+    const size = datagram.readUInt32LE(at);
+    if (size < HEADER_BYTES || at + size > datagram.length) break;
+    messages.push(decodeMessage(Buffer.from(datagram.subarray(at, at + size))));
+    at += align(size);
+  }
+  return messages;
+}
+
+function decodeMessage(bytes: Buffer): Message {
+  const type = bytes.readUInt16LE(4);
+  const flags = bytes.readUInt16LE(6);
+  const sequence = bytes.readUInt32LE(8);
+  const interrupted = (flags & NLM_F_DUMP_INTR) !== 0;
+  const body = bytes.subarray(HEADER_BYTES);
+  if (type === NLMSG_DONE) {
+    return { kind: 'done', sequence, interrupted, errno: body.length >= 4 ? -body.readInt32LE(0) : 0 };
+  }
+  if (type !== NLMSG_ERROR) return { kind: 'data', sequence, type, interrupted, body };
+  return { kind: 'ack', sequence, errno: -body.readInt32LE(0), detail: extendedAck(body, flags) };
+}
+
+/** The kernel's sentence follows the echoed request, which is cut to its header when NLM_F_CAPPED is set. */
+function extendedAck(body: Buffer, flags: number): string {
+  if ((flags & NLM_F_ACK_TLVS) === 0) return '';
+  const echoed = (flags & NLM_F_CAPPED) !== 0 ? HEADER_BYTES : align(body.readUInt32LE(4));
+  return textOf(attributes(body, 4 + echoed).get(NLMSGERR_ATTR_MSG)) ?? '';
+}

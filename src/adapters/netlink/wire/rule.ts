@@ -1,0 +1,74 @@
+/** RTM_*RULE. Source: linux/fib_rules.h. */
+import { type Family, ipBytes, ipFromBytes } from '../../../core/ip.ts';
+import type { NewRule, Rule, RuleMatch } from '../rule.ts';
+import { attribute, attributes, textAttribute, textOf, u32Attribute, u32Of } from './attribute.ts';
+import { afOf, familyOfAf } from './family.ts';
+import { CREATE, DUMP, EXCLUSIVE, type Request } from './message.ts';
+
+const RTM_NEWRULE = 32;
+const RTM_DELRULE = 33;
+const RTM_GETRULE = 34;
+const FRA_DST = 1;
+const FRA_SRC = 2;
+const FRA_IIFNAME = 3;
+const FRA_PRIORITY = 6;
+const FRA_TABLE = 15;
+const FR_ACT_TO_TBL = 1;
+const HEADER_BYTES = 12;
+
+/** EEXIST when the same rule is there already (kernels before 4.17 add it twice). */
+export function addRule(rule: NewRule): Request {
+  return write(RTM_NEWRULE, CREATE | EXCLUSIVE, rule, 'add rule');
+}
+
+/** Deletes the first rule that matches; ENOENT when none does. */
+export function deleteRule(match: RuleMatch): Request {
+  return write(RTM_DELRULE, 0, match, 'delete rule');
+}
+
+export function dumpRules(family: Family): Request {
+  const body = Buffer.alloc(HEADER_BYTES);
+  body[0] = afOf(family);
+  return { type: RTM_GETRULE, flags: DUMP, body, operation: 'list rules', object: '' };
+}
+
+/** null for rules that look up no table (goto, blackhole, …). */
+export function decodeRule(body: Buffer): Rule | null {
+  if (body.readUInt8(7) !== FR_ACT_TO_TBL) return null;
+  const found = attributes(body, HEADER_BYTES);
+  const prefix = (payload: Buffer | undefined, length: number): Rule['source'] =>
+    payload === undefined || length === 0 ? null : { ip: ipFromBytes(payload), prefix: length };
+  return {
+    family: familyOfAf(body.readUInt8(0)),
+    priority: u32Of(found.get(FRA_PRIORITY)) ?? 0,
+    table: u32Of(found.get(FRA_TABLE)) ?? body.readUInt8(4),
+    destination: prefix(found.get(FRA_DST), body.readUInt8(1)),
+    source: prefix(found.get(FRA_SRC), body.readUInt8(2)),
+    incoming: textOf(found.get(FRA_IIFNAME)),
+  };
+}
+
+export function ruleText(rule: RuleMatch): string {
+  const parts = [rule.priority === undefined ? 'any priority' : `${rule.priority}`];
+  if (rule.source) parts.push(`from ${rule.source.ip}/${rule.source.prefix}`);
+  if (rule.destination) parts.push(`to ${rule.destination.ip}/${rule.destination.prefix}`);
+  if (rule.incoming) parts.push(`iif ${rule.incoming}`);
+  if (rule.table !== undefined) parts.push(`lookup ${rule.table}`);
+  return parts.join(' ');
+}
+
+function write(type: number, flags: number, rule: RuleMatch, operation: string): Request {
+  const header = Buffer.alloc(HEADER_BYTES); // struct fib_rule_hdr
+  header[0] = afOf(rule.family);
+  header[1] = rule.destination?.prefix ?? 0;
+  header[2] = rule.source?.prefix ?? 0;
+  header[4] = rule.table === undefined || rule.table > 255 ? 0 : rule.table;
+  header[7] = rule.table === undefined ? 0 : FR_ACT_TO_TBL;
+  const parts: Buffer[] = [header];
+  if (rule.destination) parts.push(attribute(FRA_DST, ipBytes(rule.destination.ip)));
+  if (rule.source) parts.push(attribute(FRA_SRC, ipBytes(rule.source.ip)));
+  if (rule.incoming) parts.push(textAttribute(FRA_IIFNAME, rule.incoming));
+  if (rule.priority !== undefined) parts.push(u32Attribute(FRA_PRIORITY, rule.priority));
+  if (rule.table !== undefined) parts.push(u32Attribute(FRA_TABLE, rule.table));
+  return { type, flags, body: Buffer.concat(parts), operation, object: ruleText(rule) };
+}
