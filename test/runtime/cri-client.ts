@@ -1,0 +1,166 @@
+/**
+ * Drives a container runtime as the kubelet does: CRI over gRPC on the runtime's socket.
+ *
+ * Every call has a deadline, since a runtime that hangs must fail a test and not stop it.
+ * Source: k8s.io/cri-api, runtime/v1 (cri.proto beside this file holds the part that is spoken).
+ */
+import { fileURLToPath } from 'node:url';
+import { type Client, credentials, loadPackageDefinition, type ServiceError } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+
+const CALL_TIMEOUT_MS = 30_000;
+/** RunPodSandbox waits for the plugin's ADD, whose own end is 110 s. */
+const SANDBOX_TIMEOUT_MS = 120_000;
+const EXEC_TIMEOUT_S = 10;
+
+export type Pod = { readonly namespace: string; readonly name: string; readonly uid: string };
+
+export type SandboxStatus = {
+  readonly id: string;
+  readonly state: 'SANDBOX_READY' | 'SANDBOX_NOTREADY';
+  /** What the plugin's result said; empty when there is none. */
+  readonly ip: string;
+  readonly additionalIps: readonly string[];
+};
+
+export type ExecResult = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
+
+type SandboxConfig = {
+  readonly metadata: Pod & { readonly attempt: number };
+  readonly hostname: string;
+  readonly log_directory: string;
+  readonly linux: { readonly cgroup_parent: string };
+};
+
+type Unary = (
+  request: object,
+  options: { deadline: Date },
+  answered: (error: ServiceError | null, reply: never) => void,
+) => void;
+
+export class CriClient {
+  readonly #client: Client & Readonly<Record<string, Unary>>;
+  readonly #cgroupParent: string;
+  /** The config of each sandbox, which CreateContainer has to repeat. */
+  readonly #configs = new Map<string, SandboxConfig>();
+
+  constructor(socketPath: string, cgroupParent: string) {
+    const definition = loadSync(fileURLToPath(new URL('cri.proto', import.meta.url)), {
+      keepCase: true,
+      longs: Number,
+      enums: String,
+      defaults: true,
+    });
+    // The one cast where untyped code enters: proto-loader builds the service at run time.
+    const { runtime } = loadPackageDefinition(definition) as unknown as {
+      runtime: { v1: { RuntimeService: new (...args: unknown[]) => Client & Readonly<Record<string, Unary>> } };
+    };
+    this.#client = new runtime.v1.RuntimeService(`unix://${socketPath}`, credentials.createInsecure());
+    this.#cgroupParent = cgroupParent;
+  }
+
+  #call<Reply>(method: string, request: object, timeoutMs = CALL_TIMEOUT_MS): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      const unary = this.#client[method];
+      if (!unary) return reject(new Error(`cri.proto has no ${method}`));
+      unary.call(this.#client, request, { deadline: new Date(Date.now() + timeoutMs) }, (error, reply) =>
+        error ? reject(new Error(`${method}: ${error.details || error.message}`)) : resolve(reply),
+      );
+    });
+  }
+
+  async version(): Promise<string> {
+    const { runtime_name, runtime_version } = await this.#call<{ runtime_name: string; runtime_version: string }>(
+      'Version',
+      { version: 'v1' },
+      2_000,
+    );
+    return `${runtime_name} ${runtime_version}`;
+  }
+
+  /** Condition type to whether it holds: `NetworkReady` turns true when the runtime has read a CNI config. */
+  async conditions(): Promise<ReadonlyMap<string, boolean>> {
+    type Reply = { status: { conditions: readonly { type: string; status: boolean }[] } };
+    const { status } = await this.#call<Reply>('Status', {}, 2_000);
+    return new Map(status.conditions.map((each) => [each.type, each.status]));
+  }
+
+  /** Makes the pod's sandbox, which includes the plugin's ADD, and answers with the sandbox id. */
+  async runPodSandbox(pod: Pod, attempt = 0): Promise<string> {
+    const config: SandboxConfig = {
+      metadata: { ...pod, attempt },
+      hostname: pod.name,
+      log_directory: '',
+      linux: { cgroup_parent: this.#cgroupParent },
+    };
+    type Reply = { pod_sandbox_id: string };
+    const { pod_sandbox_id } = await this.#call<Reply>('RunPodSandbox', { config }, SANDBOX_TIMEOUT_MS);
+    this.#configs.set(pod_sandbox_id, config);
+    return pod_sandbox_id;
+  }
+
+  async sandboxStatus(sandboxId: string): Promise<SandboxStatus> {
+    type Reply = {
+      status: {
+        id: string;
+        state: SandboxStatus['state'];
+        network: { ip: string; additional_ips: readonly { ip: string }[] } | null;
+      };
+    };
+    const { status } = await this.#call<Reply>('PodSandboxStatus', { pod_sandbox_id: sandboxId });
+    return {
+      id: status.id,
+      state: status.state,
+      ip: status.network?.ip ?? '',
+      additionalIps: status.network?.additional_ips.map((each) => each.ip) ?? [],
+    };
+  }
+
+  async listSandboxIds(): Promise<readonly string[]> {
+    const { items } = await this.#call<{ items: readonly { id: string }[] }>('ListPodSandbox', {});
+    return items.map((each) => each.id);
+  }
+
+  /** Ends the pod's processes and calls the plugin's DEL; may be called again. */
+  async stopPodSandbox(sandboxId: string): Promise<void> {
+    await this.#call('StopPodSandbox', { pod_sandbox_id: sandboxId }, SANDBOX_TIMEOUT_MS);
+  }
+
+  /** Removes a sandbox with its containers; one that still runs is stopped first. */
+  async removePodSandbox(sandboxId: string): Promise<void> {
+    await this.#call('RemovePodSandbox', { pod_sandbox_id: sandboxId }, SANDBOX_TIMEOUT_MS);
+    this.#configs.delete(sandboxId);
+  }
+
+  /** Creates and starts one container in a sandbox that this client made; answers with the container id. */
+  async runContainer(sandboxId: string, name: string, image: string, command: readonly string[]): Promise<string> {
+    const config = { metadata: { name, attempt: 0 }, image: { image }, command };
+    const { container_id } = await this.#call<{ container_id: string }>('CreateContainer', {
+      pod_sandbox_id: sandboxId,
+      config,
+      sandbox_config: this.#configs.get(sandboxId),
+    });
+    await this.#call('StartContainer', { container_id });
+    return container_id;
+  }
+
+  async removeContainer(containerId: string): Promise<void> {
+    await this.#call('StopContainer', { container_id: containerId, timeout: 1 });
+    await this.#call('RemoveContainer', { container_id: containerId });
+  }
+
+  /** Runs a command in a container and waits for its end; a non-zero exit code is an answer, not an error. */
+  async exec(containerId: string, command: readonly string[]): Promise<ExecResult> {
+    type Reply = { stdout: Buffer; stderr: Buffer; exit_code: number };
+    const reply = await this.#call<Reply>('ExecSync', {
+      container_id: containerId,
+      cmd: command,
+      timeout: EXEC_TIMEOUT_S,
+    });
+    return { exitCode: reply.exit_code, stdout: reply.stdout.toString(), stderr: reply.stderr.toString() };
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+}
