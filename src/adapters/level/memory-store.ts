@@ -1,0 +1,43 @@
+/**
+ * Port Store in memory: the fake of level-store.ts, held to the same contract suite (test/contracts/store.ts). What it keeps outlives
+ * `close`, as a disk does, when it is opened again over the same `disk`.
+ */
+import { EnactorError } from '../../core/errors.ts';
+import type { Store } from '../../ports/store.ts';
+import { decoded, encoded } from './record.ts';
+
+/** Sublevel -> key -> JSON text. Tests may plant text here. */
+export type MemoryDisk = Map<string, Map<string, string>>;
+
+export function memoryStore(disk: MemoryDisk = new Map()): Store {
+  let open = true;
+  const records = (name: string) => {
+    const found = disk.get(name) ?? new Map<string, string>();
+    disk.set(name, found);
+    return found;
+  };
+  const mustBeOpen = () => {
+    if (!open) throw new EnactorError('store', 'the database is closed');
+  };
+  return {
+    async read(name) {
+      mustBeOpen();
+      return [...records(name)].sort(byBytes).map(([key, text]) => decoded(key, text));
+    },
+    async write(ops) {
+      mustBeOpen();
+      for (const op of ops.map(encoded)) {
+        if (op.type === 'put') records(op.in).set(op.key, op.value);
+        else records(op.in).delete(op.key);
+      }
+    },
+    async close() {
+      open = false;
+    },
+  };
+}
+
+/** LevelDB orders keys by their bytes, JavaScript strings by UTF-16 units. */
+function byBytes([a]: [string, string], [b]: [string, string]): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
