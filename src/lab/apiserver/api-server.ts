@@ -1,0 +1,135 @@
+/**
+ * A small Kubernetes API server for the lab: pods, nodes, config maps, events and namespaces over TLS, in memory.
+ *
+ * Limits: no RBAC, admission, controllers, kubelet, OpenAPI, server-side apply, field validation beyond what matters here, dry run or
+ * protobuf; events are core/v1 only; a namespace goes at once with its content.
+ */
+import { randomBytes } from 'node:crypto';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { isIPv6 } from 'node:net';
+import { Admin } from './admin.ts';
+import { makeCertificates } from './certificates.ts';
+import type { JsonObject } from './kube-object.ts';
+import { kubeconfig, writeKubeconfig } from './kubeconfig.ts';
+import { Lifecycle } from './lifecycle.ts';
+import { Lister } from './list.ts';
+import { type RequestHandler, requestHandler } from './request-handler.ts';
+import { resourceNamed } from './resource.ts';
+import { ObjectStore } from './store.ts';
+
+export type ApiServerOptions = {
+  /** Where to listen; 127.0.0.1 and a free port if not told. */
+  readonly listen?: { readonly host?: string; readonly port?: number };
+  /**
+   * Runs the call that binds the socket, without a host and in one synchronous stretch: a caller that wants the server in another
+   * network namespace enters it around `bind`. Then `listen.host` only names the server in its URL.
+   */
+  readonly within?: (bind: () => void) => void;
+  /** Further names and addresses that clients dial, for the certificate. */
+  readonly hosts?: readonly string[];
+  /** Also written to this file, mode 0600. */
+  readonly kubeconfigPath?: string;
+  readonly now?: () => number;
+  /** Pods go by themselves when their grace period is over (default), as if a kubelet had said so. */
+  readonly endGrace?: boolean;
+  readonly bookmarkMs?: number;
+  readonly watchTimeoutMs?: number;
+};
+
+export type ApiServer = {
+  readonly url: string;
+  /** With a bearer token; JSON, which is YAML. */
+  readonly kubeconfig: JsonObject;
+  /** The same with a client certificate. */
+  readonly certificateKubeconfig: JsonObject;
+  /** PEM. */
+  readonly ca: string;
+  readonly token: string;
+  readonly store: ObjectStore;
+  /** Creates, changes and deletes without HTTP, under the same rules. */
+  readonly lifecycle: Lifecycle;
+  readonly admin: Admin;
+  readonly handler: RequestHandler;
+  /** Ends watches, drops connections, frees the port. Idempotent. */
+  close(): Promise<void>;
+};
+
+const USER = 'enactor-lab-admin';
+const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
+const BOOKMARK_MS = 60_000; // as the real watch cache
+const WATCH_TIMEOUT_MS = 30 * 60_000; // the real one draws from 30 to 60 minutes
+
+export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
+  const { host = '127.0.0.1', port = 0 } = options.listen ?? {};
+  const hosts = [
+    ...new Set([host, '127.0.0.1', '::1', 'localhost', 'kubernetes.default.svc', ...(options.hosts ?? [])]),
+  ];
+  const certificates = await makeCertificates(hosts, USER, 'system:masters');
+  const token = randomBytes(24).toString('base64url');
+  const store = new ObjectStore();
+  const now = options.now ?? Date.now;
+  const lifecycle = new Lifecycle({ store, now, endGrace: options.endGrace ?? true });
+  const namespaces = resourceNamed('namespaces');
+  for (const name of NAMESPACES) if (namespaces !== null) lifecycle.create(namespaces, null, { metadata: { name } });
+  const admin = new Admin(store);
+  const handler = requestHandler({
+    store,
+    lifecycle,
+    lister: new Lister(store),
+    admin,
+    tokens: new Map([[token, USER]]),
+    now,
+    bookmarkMs: options.bookmarkMs ?? BOOKMARK_MS,
+    watchTimeoutMs: options.watchTimeoutMs ?? WATCH_TIMEOUT_MS,
+  });
+  const { ca, server: own, client } = certificates;
+  // A certificate is asked for and checked, but a bearer token will do instead.
+  const tls = { cert: own.certificate, key: own.key, ca, requestCert: true, rejectUnauthorized: false };
+  const server = createServer(tls, handler);
+  server.keepAliveTimeout = 60_000;
+  await listening(server, port, host, options.within ?? null);
+  const url = `https://${isIPv6(host) ? `[${host}]` : host}:${boundPort(server)}`;
+  const config = kubeconfig({ url, ca, user: USER, credentials: { token } });
+  if (options.kubeconfigPath !== undefined) await writeKubeconfig(options.kubeconfigPath, config);
+  return {
+    url,
+    kubeconfig: config,
+    certificateKubeconfig: kubeconfig({ url, ca, user: USER, credentials: client }),
+    ca,
+    token,
+    store,
+    lifecycle,
+    admin,
+    handler,
+    close: () => closed(server, admin, lifecycle),
+  };
+}
+
+function listening(
+  server: Server,
+  port: number,
+  host: string,
+  within: ApiServerOptions['within'] | null,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('listening', resolve).once('error', reject);
+    if (within === null || within === undefined) server.listen(port, host);
+    else within(() => void server.listen(port));
+  });
+}
+
+function boundPort(server: Server): number {
+  const address: AddressInfo | string | null = server.address();
+  return address === null || typeof address === 'string' ? 0 : address.port;
+}
+
+function closed(server: Server, admin: Admin, lifecycle: Lifecycle): Promise<void> {
+  lifecycle.close();
+  admin.endWatches();
+  return new Promise((resolve) => {
+    if (!server.listening) return resolve();
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
