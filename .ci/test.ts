@@ -1,0 +1,110 @@
+/**
+ * Runs tap over the test files (or those named as arguments, tap's own options included), says while it goes how each file
+ * ended, and closes with a table by folder, what was skipped and why, and one line `N passed, N failed, N skipped`.
+ *
+ * Which files run alone and how long one may take is in .taprc, so that plain `npx tap` does the same. The raw TAP is kept in
+ * .tap/last-run.tap. The exit code is tap's own; a run without a single assertion is a failure. Run by Bun, which reads
+ * TypeScript as it is; the tests themselves run under the `node` of the path.
+ */
+import { spawn } from 'node:child_process';
+import { createWriteStream, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type FileSummary, readTap, type Skip } from './tap-summary.ts';
+
+const RUN_TIMEOUT_MS = 20 * 60_000;
+const KILL_AFTER_MS = 30_000;
+const RAW_PATH = '.tap/last-run.tap';
+
+const files: FileSummary[] = [];
+const skips: Skip[] = [];
+const print = (text: string) => process.stdout.write(`${text}\n`);
+const indent = (text: string) => text.replace(/^/gm, '    ');
+
+const { stream, counts } = readTap({
+  fileEnded: (file) => {
+    files.push(file);
+    const word = file.failed > 0 ? 'FAIL' : file.passed > 0 ? 'ok  ' : 'skip';
+    print(
+      `${word} ${file.seconds.toFixed(1).padStart(6)} s  ${file.file}  ${file.passed} passed, ${file.failed} failed`,
+    );
+  },
+  failure: ({ where, diagnosis }) => {
+    print(`not ok: ${where}`);
+    if (diagnosis) print(indent(typeof diagnosis === 'string' ? diagnosis : readable(diagnosis)));
+  },
+  skip: (skip) => skips.push(skip),
+  // Coverage is a measure here and not a bar, so its remark is no error.
+  note: (text) => text.startsWith('# ERROR: incomplete') || print(text),
+});
+
+/** A failed assertion's diagnosis: texts (diffs, sources, stacks) as lines, the rest as JSON. */
+function readable(diagnosis: unknown): string {
+  return Object.entries(diagnosis as object)
+    .map(([key, value]) =>
+      typeof value === 'string' && value.includes('\n')
+        ? `${key}:\n${indent(value.trimEnd())}`
+        : `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+    )
+    .join('\n');
+}
+
+function groupTable(): string {
+  const groups = new Map<string, FileSummary[]>();
+  for (const file of files) {
+    const folder = /^test\/([^/]+)\//.exec(file.file)?.[1] ?? '.';
+    groups.set(folder, [...(groups.get(folder) ?? []), file]);
+  }
+  const sum = (of: readonly FileSummary[], key: 'passed' | 'failed' | 'skipped' | 'seconds') =>
+    of.reduce((total, file) => total + file[key], 0);
+  const cells = (...values: readonly (string | number)[]) =>
+    values.map((value, column) => (column === 0 ? `${value}`.padEnd(14) : `${value}`.padStart(9))).join('');
+  const rows = [...groups].map(([folder, of]) =>
+    cells(folder, of.length, sum(of, 'passed'), sum(of, 'failed'), sum(of, 'skipped'), sum(of, 'seconds').toFixed(1)),
+  );
+  return [cells('folder', 'files', 'passed', 'failed', 'skipped', 'seconds'), ...rows].join('\n');
+}
+
+/** A folder as an argument means the tests in it: tap itself would take every file. */
+function testsIn(argument: string): readonly string[] {
+  if (!statSync(argument, { throwIfNoEntry: false })?.isDirectory()) return [argument];
+  const names = readdirSync(argument, { recursive: true, encoding: 'utf8' });
+  return names.filter((name) => name.endsWith('.test.ts')).map((name) => join(argument, name));
+}
+
+const startedMs = Date.now();
+mkdirSync('.tap', { recursive: true });
+const raw = createWriteStream(RAW_PATH);
+const tap = spawn(
+  'node_modules/.bin/tap',
+  ['--reporter=tap', '--no-color', ...process.argv.slice(2).flatMap(testsIn)],
+  {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  },
+);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tap.kill(signal));
+const timer = setTimeout(() => {
+  print(`not ok: the whole run took more than ${RUN_TIMEOUT_MS / 60_000} minutes, tap is ended`);
+  tap.kill('SIGTERM');
+  setTimeout(() => tap.kill('SIGKILL'), KILL_AFTER_MS).unref();
+}, RUN_TIMEOUT_MS);
+tap.stdout.on('data', (chunk: Buffer) => {
+  raw.write(chunk);
+  stream.write(chunk);
+});
+const exitCode = await new Promise<number>((resolve, reject) => {
+  tap.on('error', reject);
+  tap.on('close', (code) => resolve(code ?? 1));
+});
+clearTimeout(timer);
+stream.end();
+raw.end();
+
+print('');
+print(groupTable());
+if (skips.length > 0) {
+  print(`\nCOULD NOT RUN HERE (${skips.length}):`);
+  for (const { where, reason } of skips) print(`  ${where}: ${reason}`);
+}
+print(`\ntook ${((Date.now() - startedMs) / 1000).toFixed(0)} s; raw TAP in ${RAW_PATH}; tap exited with ${exitCode}`);
+print(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
+process.exitCode = exitCode !== 0 ? exitCode : counts.failed > 0 || counts.passed === 0 ? 1 : 0;
