@@ -7,5 +7,8 @@ export type Addr = {
   readonly scope: number;
 };
 
-/** `noDad`: usable at once, without asking the link whether someone else has it (IPv6 only). */
-export type NewAddr = Omit<Addr, 'scope'> & { readonly noDad?: boolean };
+/**
+ * `noDad`: usable at once, without asking the link whether someone else has it (IPv6 only). `scope` is global if not told;
+ * an address that must never be picked as a source for others is `host`.
+ */
+export type NewAddr = Omit<Addr, 'scope'> & { readonly noDad?: boolean; readonly scope?: number };

@@ -52,6 +52,7 @@ function write(type: number, flags: number, addr: NewAddr, operation: string): R
   const header = Buffer.alloc(HEADER_BYTES);
   header[0] = afOf(family);
   header[1] = addr.prefix;
+  header[3] = addr.scope ?? 0;
   header.writeUInt32LE(addr.linkIndex, 4);
   const bytes = ipBytes(addr.ip);
   const parts = [header, attribute(IFA_LOCAL, bytes), attribute(IFA_ADDRESS, bytes)];

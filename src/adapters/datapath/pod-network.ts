@@ -1,0 +1,260 @@
+import { closeSync, fstatSync, openSync, statSync } from 'node:fs';
+import { EnactorError } from '../../core/errors.ts';
+import { familyOf } from '../../core/ip.ts';
+import type { Sandbox } from '../../core/sandbox.ts';
+import type { Libc } from '../netlink/libc.ts';
+import type { Link } from '../netlink/link.ts';
+import { inNamespace } from '../netlink/namespace.ts';
+import { Netlink } from '../netlink/netlink.ts';
+import { NetlinkError } from '../netlink/netlink-error.ts';
+import { addAddr } from '../netlink/wire/addr.ts';
+import { createVeth, decodeLink, deleteLink, getLinkByName, setLink } from '../netlink/wire/link.ts';
+import type { Request } from '../netlink/wire/message.ts';
+import { setNeighbour } from '../netlink/wire/neighbour.ts';
+import { addRoute, deleteRoute } from '../netlink/wire/route.ts';
+import { addRule, deleteRule } from '../netlink/wire/rule.ts';
+import { addressesBehind, deletePodRules, findHostVeth, GONE, isHostVeth, isOwned, routeTo } from './host-veth.ts';
+import { hostPrefix, type PodPlan } from './pod-plan.ts';
+import { sandboxDevice } from './sandbox-device.ts';
+import { ALL_RP_FILTER, deviceSysctl, ensureSysctls, notStrict, readSysctl, type Sysctl } from './sysctl.ts';
+import { firstMissing } from './verify-pod.ts';
+
+export type Attached = { readonly hostName: string; readonly hostMac: string; readonly podMac: string };
+
+/**
+ * An open pod namespace. It is opened before an address is asked for, so that a namespace that cannot be used costs none, and
+ * held open meanwhile: the path may come to mean another namespace, the descriptor cannot.
+ */
+export class PodNamespace {
+  readonly path: string;
+  readonly fd: number;
+
+  /** Throws the system error of open(2). */
+  constructor(path: string) {
+    this.path = path;
+    this.fd = openSync(path, 'r');
+  }
+
+  /** The path still leads here; false once the runtime has taken the namespace down. */
+  isCurrent(): boolean {
+    const here = fstatSync(this.fd);
+    const there = statSync(this.path, { throwIfNoEntry: false });
+    return there !== undefined && there.dev === here.dev && there.ino === here.ino;
+  }
+
+  close(): void {
+    closeSync(this.fd);
+  }
+}
+
+/** Whether the path leads to the namespace this process runs in. False when it leads nowhere. */
+export function isOwnNetns(path: string): boolean {
+  const own = statSync('/proc/thread-self/ns/net');
+  const there = path === '' ? undefined : statSync(path, { throwIfNoEntry: false });
+  return there !== undefined && there.dev === own.dev && there.ino === own.ino;
+}
+
+/** Makes, removes and verifies what a pod's network consists of (pod-plan.ts). Synchronous throughout. */
+export class PodNetwork {
+  readonly #libc: Libc;
+
+  constructor(libc: Libc) {
+    this.#libc = libc;
+  }
+
+  /** Throws when the namespace cannot be entered or has the interface already: it is someone else's and stays as it is. */
+  refuseTaken(namespace: PodNamespace, ifName: string): void {
+    const pod = new Netlink(this.#libc, namespace.fd);
+    try {
+      if (pod.linkByName(ifName) !== null) throw taken(ifName, namespace.path);
+    } finally {
+      pod.close();
+    }
+  }
+
+  /**
+   * Makes everything or nothing: on an error what was made is removed again, and only that.
+   * A device an earlier try of the same sandbox left is replaced, a stale host route and stale rules of these addresses too.
+   * Throws NetlinkError or EnactorError.
+   */
+  attach(plan: PodPlan, namespace: PodNamespace): Attached {
+    const host = new Netlink(this.#libc);
+    const undo: Request[] = [];
+    let pod: Netlink | null = null;
+    try {
+      pod = new Netlink(this.#libc, namespace.fd);
+      if (pod.linkByName(plan.sandbox.ifName) !== null) throw taken(plan.sandbox.ifName, namespace.path);
+      if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
+      const hostName = this.#freeHostName(host, plan);
+      const hostLink = this.#createVeth(host, plan, hostName, namespace, undo);
+      this.#prepareDevices(plan, hostName, namespace);
+      deletePodRules(host, plan.ips);
+      this.#addHostObjects(host, plan, hostLink, undo);
+      this.#addPodObjects(pod, plan);
+      if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
+      return { hostName, hostMac: plan.device.hostMac, podMac: plan.device.podMac };
+    } catch (error) {
+      host.execute(undo.reverse()); // the first cause is what the caller has to see, not what the undo met
+      throw error;
+    } finally {
+      pod?.close();
+      host.close();
+    }
+  }
+
+  /**
+   * Removes what the sandbox has: its devices, and the rules of its addresses, those told by the caller and those its device
+   * carries. What another sandbox has taken over (its route leads elsewhere) stays. Nothing there is success.
+   */
+  detach(sandbox: Sandbox, ips: readonly string[]): void {
+    const device = sandboxDevice(sandbox);
+    const host = new Netlink(this.#libc);
+    try {
+      const link = findHostVeth(host, device) ?? host.links().find((each) => isOwned(each, device)) ?? null;
+      const known = new Set([...ips, ...(link === null ? [] : addressesBehind(host, link))]);
+      const ours = [...known].filter((ip) => {
+        const route = routeTo(host, ip);
+        return route === null || route.linkIndex === link?.index;
+      });
+      deletePodRules(host, ours);
+      if (link !== null) host.apply([deleteLink(link)], GONE);
+    } finally {
+      host.close();
+    }
+    this.#deletePodEnd(sandbox, device.podMac);
+  }
+
+  /** null when all is there, else the first object that is missing, in words. Changes nothing. */
+  verify(plan: PodPlan, namespace: PodNamespace): string | null {
+    const host = new Netlink(this.#libc);
+    const pod = new Netlink(this.#libc, namespace.fd);
+    try {
+      return firstMissing(plan, host, pod);
+    } finally {
+      pod.close();
+      host.close();
+    }
+  }
+
+  /** Removes a leftover of this very sandbox; steps aside for a device of another one. */
+  #freeHostName(host: Netlink, plan: PodPlan): string {
+    for (const name of plan.device.hostNames) {
+      const link = host.linkByName(name);
+      if (link === null) continue;
+      if (isOwned(link, plan.device)) host.apply([deleteLink(link)], GONE);
+    }
+    const free = plan.device.hostNames.find((name) => host.linkByName(name) === null);
+    if (free === undefined)
+      throw new EnactorError('device', `devices ${plan.device.hostNames.join(', ')} exist already`);
+    return free;
+  }
+
+  #createVeth(host: Netlink, plan: PodPlan, name: string, namespace: PodNamespace, undo: Request[]): Link {
+    const { device, mtu, sandbox } = plan;
+    const peer = { name: sandbox.ifName, mac: device.podMac, mtu };
+    const [created, got] = host.execute([
+      createVeth({ name, mac: device.hostMac, mtu, peer, peerNetnsFd: namespace.fd }),
+      getLinkByName(name),
+    ]);
+    if (created?.error) throw created.error;
+    const link = got?.data[0] === undefined ? null : decodeLink(got.data[0]);
+    if (link === null || !isOwned(link, device)) throw new EnactorError('device', `${name} vanished as it was made`);
+    undo.push(deleteLink(link)); // takes the pod's end, its addresses and the host route along
+    return link;
+  }
+
+  #prepareDevices(plan: PodPlan, hostName: string, namespace: PodNamespace): void {
+    const dual = plan.ips.some((ip) => familyOf(ip) === 6);
+    ensureSysctls(hostSysctls(hostName, dual));
+    if (dual) inNamespace(this.#libc, namespace.fd, () => ensureSysctls(podSysctls(plan.sandbox.ifName)));
+  }
+
+  #addHostObjects(host: Netlink, plan: PodPlan, link: Link, undo: Request[]): void {
+    host.apply([setLink(link.index, { up: true, alias: plan.device.alias })]);
+    const routes = plan.onHost.routes.map((route) => ({ ...route, linkIndex: link.index }));
+    const rules = plan.onHost.rules;
+    const outcomes = host.execute([...routes.map(addRoute), ...rules.map(addRule)]);
+    rules.forEach((rule, index) => {
+      if (outcomes[routes.length + index]?.error === null) undo.push(deleteRule(rule));
+    });
+    routes.forEach((route, index) => {
+      const error = outcomes[index]?.error ?? null;
+      if (error === null) return;
+      if (error.code !== 'EEXIST' || route.destination === null) throw error;
+      this.#deleteStaleRoute(host, route.destination.ip, error);
+      host.apply([addRoute(route)]);
+    });
+    const failed = outcomes.slice(routes.length).find(({ error }) => error !== null);
+    if (failed?.error) throw failed.error;
+  }
+
+  /** The daemon says the address is this sandbox's, so another pod's route is a leftover; a route elsewhere is not ours to judge. */
+  #deleteStaleRoute(host: Netlink, ip: string, cause: NetlinkError): void {
+    const stale = routeTo(host, ip);
+    if (stale === null || stale.linkIndex === null) return;
+    const holder = host.linkByIndex(stale.linkIndex);
+    if (!isHostVeth(holder)) {
+      const where = holder?.name ?? `device ${stale.linkIndex}`;
+      throw new EnactorError('device', `a route to ${ip} exists on ${where} already (${cause.message})`, cause);
+    }
+    host.apply([deleteRoute({ ...stale, destination: hostPrefix(ip) })], GONE);
+  }
+
+  #addPodObjects(pod: Netlink, plan: PodPlan): void {
+    const link = pod.linkByName(plan.sandbox.ifName);
+    if (link === null) throw new EnactorError('device', `${plan.sandbox.ifName} vanished from the pod's namespace`);
+    const on = { linkIndex: link.index };
+    pod.apply([
+      setLink(link.index, { up: true }),
+      ...plan.inPod.addrs.map((addr) => addAddr({ ...addr, ...on })),
+      ...plan.inPod.neighbours.map((neighbour) => setNeighbour({ ...neighbour, ...on })),
+      ...plan.inPod.routes.map((route) => addRoute({ ...route, ...on })),
+    ]);
+  }
+
+  /** For a pod's end that outlived ours (moved away by hand): it goes by its MAC, so nothing else of the name is touched. */
+  #deletePodEnd(sandbox: Sandbox, podMac: string): void {
+    if (sandbox.netns === '' || isOwnNetns(sandbox.netns)) return;
+    let namespace: PodNamespace | null = null;
+    let pod: Netlink | null = null;
+    try {
+      namespace = new PodNamespace(sandbox.netns);
+      pod = new Netlink(this.#libc, namespace.fd);
+      const link = pod.linkByName(sandbox.ifName);
+      if (link !== null && link.mac === podMac) pod.apply([deleteLink(link)], GONE);
+    } catch {
+      // A path that is gone or no namespace has nothing to delete.
+    } finally {
+      pod?.close();
+      namespace?.close();
+    }
+  }
+}
+
+/** disable_ipv6 first: the other IPv6 settings do nothing before. The host keeps no router's advice on a pod's device. */
+function hostSysctls(device: string, dual: boolean): Sysctl[] {
+  const ipv4 = [
+    deviceSysctl(4, device, 'forwarding', 1),
+    deviceSysctl(4, device, 'rp_filter', notStrict(readSysctl(ALL_RP_FILTER))),
+  ];
+  const ipv6 = [
+    deviceSysctl(6, device, 'disable_ipv6', 0),
+    deviceSysctl(6, device, 'accept_ra', 0),
+    deviceSysctl(6, device, 'forwarding', 1),
+  ];
+  return dual ? [...ipv4, ...ipv6] : ipv4;
+}
+
+function podSysctls(ifName: string): Sysctl[] {
+  return [deviceSysctl(6, ifName, 'disable_ipv6', 0), deviceSysctl(6, ifName, 'accept_ra', 0)];
+}
+
+function taken(ifName: string, path: string): NetlinkError {
+  const EEXIST = 17;
+  return new NetlinkError(
+    EEXIST,
+    'create interface',
+    `${ifName} in ${path}`,
+    'it exists already and is left untouched',
+  );
+}

@@ -1,0 +1,54 @@
+/**
+ * How a sandbox's devices are named and recognised.
+ *
+ * The host end's name comes from the pod, as Terway and Calico compute it, so that tools which know pods find it. Two
+ * sandboxes can share that name: an old and a new one of the same pod, or pod `web` with interface `net1` and pod `webnet1`.
+ * So the name alone never says whose device it is: the MAC addresses are made from the sandbox (container id and interface
+ * name) and are given with the creation itself, so there is no moment in which a device has a name and no owner. A late DEL
+ * finds a device of its name with another MAC and leaves it alone; an ADD that finds its name taken uses the name made from
+ * its own sandbox, and both pods keep their network.
+ * Source: cases/bugs B22; Terway's host veth name (SHA-1 of `<namespace>.<pod><interface, eth0 as nothing>`).
+ */
+import { DEFAULT_IF_NAME, type Sandbox, sandboxKey } from '../../core/sandbox.ts';
+import { sha1Hex } from './sha1.ts';
+
+export const HOST_VETH_PREFIX = 'cali';
+const DIGITS = 11; // with the prefix 15 characters, the most a device name can have
+
+type Names = Pick<Sandbox, 'containerId' | 'ifName'>;
+
+export type SandboxDevice = {
+  /** Names the host end may have, the one to try first at the front. */
+  readonly hostNames: readonly [byPod: string, bySandbox: string];
+  /** The mark of ownership. */
+  readonly hostMac: string;
+  readonly podMac: string;
+  /** For people (`ip link` shows it); nothing reads it back. */
+  readonly alias: string;
+};
+
+export function sandboxDevice(sandbox: Names & Pick<Sandbox, 'pod'>): SandboxDevice {
+  const { namespace, name } = sandbox.pod;
+  const key = sandboxKey(sandbox);
+  return {
+    hostNames: [hostVethName({ namespace, name }, sandbox.ifName), vethName(`sandbox/${key}`)],
+    hostMac: macOf(`host/${key}`),
+    podMac: macOf(`pod/${key}`),
+    alias: `enactor:${namespace}/${name} ${sandbox.ifName} ${sandbox.containerId}`,
+  };
+}
+
+export function hostVethName(pod: { readonly namespace: string; readonly name: string }, ifName: string): string {
+  return vethName(`${pod.namespace}.${pod.name}${ifName === DEFAULT_IF_NAME ? '' : ifName}`);
+}
+
+function vethName(text: string): string {
+  return HOST_VETH_PREFIX + sha1Hex(text).slice(0, DIGITS);
+}
+
+/** Locally administered, unicast; 46 bits of the digest. */
+function macOf(text: string): string {
+  const digest = Buffer.from(sha1Hex(text).slice(0, 12), 'hex');
+  digest[0] = ((digest[0] ?? 0) & 0xfc) | 0x02;
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join(':');
+}

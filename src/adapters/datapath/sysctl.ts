@@ -1,0 +1,44 @@
+/** Settings below /proc/sys/net of the namespace the calling thread is in. Device names may hold dots: paths are used, not keys. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { EnactorError } from '../../core/errors.ts';
+
+export type Sysctl = { readonly path: string; readonly value: string };
+
+export function deviceSysctl(family: 4 | 6, device: string, key: string, value: number): Sysctl {
+  return { path: `/proc/sys/net/ipv${family}/conf/${device}/${key}`, value: `${value}` };
+}
+
+/** null when the kernel has no such setting (IPv6 is not built in). */
+export function readSysctl(path: string): string | null {
+  return existsSync(path) ? readFileSync(path, 'utf8').trim() : null;
+}
+
+/**
+ * Writes what differs, so that a read-only /proc/sys with the right values is good enough; a setting the kernel lacks is
+ * skipped. Throws EnactorError `device` that names the path.
+ */
+export function ensureSysctls(wanted: readonly Sysctl[]): void {
+  for (const { path, value } of wanted) {
+    try {
+      const current = readSysctl(path);
+      if (current !== null && current !== value) writeFileSync(path, value);
+    } catch (error) {
+      throw new EnactorError(
+        'device',
+        `cannot set ${path} to ${value}: ${error instanceof Error ? error.message : error}`,
+        error,
+      );
+    }
+  }
+}
+
+/**
+ * The value that makes one device's reverse-path filter not strict. The kernel uses the larger of the device's and `all`'s:
+ * where `all` is strict (1), only loose (2) on the device wins over it. `all` itself is the host's and stays.
+ * Source: Documentation/networking/ip-sysctl.rst, rp_filter.
+ */
+export function notStrict(allRpFilter: string | null): number {
+  return allRpFilter === '1' ? 2 : 0;
+}
+
+export const ALL_RP_FILTER = '/proc/sys/net/ipv4/conf/all/rp_filter';
