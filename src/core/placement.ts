@@ -22,7 +22,7 @@ export type EniSummary = {
   /** Addresses the ENI may own. */
   readonly limit: number;
   readonly counts: Counts;
-  /** Addresses asked for and not here yet. */
+  /** Addresses asked for, or to be asked for in the next call, and not here yet. */
   readonly arriving: number;
   /** Requests that wait for them. */
   readonly queued: number;
@@ -70,11 +70,21 @@ export type Plan = {
 const owned = ({ idle, offered, bound, cooling, reserved, leaving, invalid }: Counts): number =>
   idle + offered + bound + cooling + reserved + leaving + invalid;
 
-/** Addresses that could still be asked for on this ENI. */
+/** Addresses that could still be asked for on this ENI, beyond those asked for and those its queue will ask for. */
 export function roomOf(eni: EniSummary): number {
-  return eni.phase === 'ready' || eni.phase === 'opening'
-    ? Math.max(0, eni.limit - owned(eni.counts) - eni.arriving)
-    : 0;
+  if (eni.phase !== 'ready' && eni.phase !== 'opening') return 0;
+  const unmet = Math.max(0, eni.queued - coming(eni));
+  return Math.max(0, eni.limit - owned(eni.counts) - eni.arriving - unmet);
+}
+
+/** Addresses that the queue of the ENI can count on; those of an ENI that is being opened wait for it as much as the requests do. */
+function coming(eni: EniSummary): number {
+  return eni.arriving + (eni.phase === 'opening' ? eni.counts.idle : 0);
+}
+
+/** Addresses under way that no request waits for. */
+export function spareOf(eni: EniSummary): number {
+  return Math.max(0, coming(eni) - eni.queued);
 }
 
 /**
@@ -166,12 +176,6 @@ export function place(
     (at) => at > nowMs,
   );
   return { moves, reasons, againAtMs: reasons.size + grow > 0 && holds.length > 0 ? Math.min(...holds) : null };
-}
-
-/** Addresses under way that no request waits for. */
-function spareOf(eni: EniSummary): number {
-  if (eni.phase !== 'opening') return Math.max(0, eni.arriving - eni.queued);
-  return Math.max(0, eni.arriving + eni.counts.idle - eni.queued);
 }
 
 function full(enis: readonly EniSummary[], policy: PlacementPolicy): Failure {

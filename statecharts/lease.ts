@@ -1,0 +1,271 @@
+/**
+ * One sandbox's hold on its address: opening (allocating → persisting) → bound → releasing → gone.
+ *
+ * It answers everybody who asked for the sandbox, each once. The surprising choice: whoever gives up last takes the promise back,
+ * also when the address is on disk already, since nobody is left who would use it. A release that cannot be written keeps the
+ * lease, and says so.
+ * Source: CNI SPEC 1.1, section 2, DEL: repeated and late deletions succeed.
+ */
+import { type ActorRefFrom, assign, enqueueActions, type PromiseActorLogic, sendTo, setup } from 'xstate';
+import { type Failure, failureOf } from '../src/core/errors.ts';
+import type { Grant, Lease } from '../src/core/lease.ts';
+import { podKey, type Sandbox, sandboxKey } from '../src/core/sandbox.ts';
+import type { At } from './eni.ts';
+import type { LeaseEvent } from './messages.ts';
+import { eniFactoryIn } from './receptionist.ts';
+
+export type LeaseInput = {
+  readonly sandbox: Sandbox;
+  /** Names the request to the factory. */
+  readonly requestId: string;
+  readonly untilMs: number;
+  readonly nowMs: number;
+  /** A lease of an earlier life of the daemon. */
+  readonly lease: Lease | null;
+};
+
+export type LeaseContext = {
+  readonly sandbox: Sandbox;
+  readonly requestId: string;
+  readonly untilMs: number;
+  readonly nowMs: number;
+  readonly grant: Grant | null;
+  readonly lease: Lease | null;
+  /** Who waits for the address, and who for its release: request ids. */
+  readonly askers: readonly string[];
+  readonly releasers: readonly string[];
+  readonly failure: Failure | null;
+};
+
+const gaveUp: Failure = { code: 'cancelled', detail: 'the sandbox was released while its address was being found' };
+
+export const leaseMachine = setup({
+  types: {
+    input: {} as LeaseInput,
+    context: {} as LeaseContext,
+    events: {} as LeaseEvent,
+  },
+  actors: {} as {
+    persist: PromiseActorLogic<At<Lease>, { sandbox: Sandbox; grant: Grant }>;
+    erase: PromiseActorLogic<At<{ coolUntilMs: number }>, { lease: Lease }>;
+  },
+  delays: { deadline: ({ context }) => Math.max(0, context.untilMs - context.nowMs) },
+  guards: {
+    lastAsker: ({ context }, params: { requestId: string }) =>
+      context.askers.filter((asker) => asker !== params.requestId).length === 0,
+    nobodyAsks: ({ context }) => context.askers.length === 0 || context.releasers.length > 0,
+  },
+  actions: {
+    noteAsker: assign(({ context }, params: { requestId: string }) => ({
+      askers: [...context.askers, params.requestId],
+    })),
+    dropAsker: assign(({ context }, params: { requestId: string }) => ({
+      askers: context.askers.filter((asker) => asker !== params.requestId),
+    })),
+    noteReleaser: assign(({ context }, params: { requestId: string }) => ({
+      releasers: [...context.releasers, params.requestId],
+    })),
+    fail: assign((_, params: { failure: Failure }) => ({ failure: params.failure })),
+    answerLease: enqueueActions(({ context, enqueue }) => {
+      for (const requestId of context.askers)
+        enqueue.sendParent({ type: 'answer', requestId, ok: true, lease: context.lease });
+      enqueue.assign({ askers: [] });
+    }),
+    answerFailure: enqueueActions(({ context, enqueue }) => {
+      const failure = context.failure ?? gaveUp;
+      for (const requestId of context.askers) enqueue.sendParent({ type: 'answer', requestId, ok: false, failure });
+      enqueue.assign({ askers: [] });
+    }),
+    answerReleased: enqueueActions(({ context, enqueue }) => {
+      for (const requestId of context.releasers)
+        enqueue.sendParent({ type: 'answer', requestId, ok: true, lease: context.lease });
+      enqueue.assign({ releasers: [] });
+    }),
+    answerStillHeld: enqueueActions(({ context, enqueue }) => {
+      const failure = context.failure ?? { code: 'store' as const, detail: 'the release could not be written' };
+      for (const requestId of context.releasers) enqueue.sendParent({ type: 'answer', requestId, ok: false, failure });
+      enqueue.assign({ releasers: [] });
+    }),
+    requestAddress: sendTo(
+      ({ system }) => eniFactoryIn(system),
+      ({ context }) => ({
+        type: 'allocate',
+        requestId: context.requestId,
+        sandbox: sandboxKey(context.sandbox),
+        pod: podKey(context.sandbox.pod),
+        untilMs: context.untilMs,
+        atMs: context.nowMs,
+      }),
+    ),
+    giveUp: sendTo(
+      ({ system }) => eniFactoryIn(system),
+      ({ context }) => ({ type: 'giveUp', requestId: context.requestId, atMs: context.nowMs }),
+    ),
+    bindAddress: sendTo(
+      ({ system }) => eniFactoryIn(system),
+      ({ context }) => ({ type: 'bind', requestId: context.requestId, atMs: context.nowMs }),
+    ),
+    withdrawAddress: sendTo(
+      ({ system }) => eniFactoryIn(system),
+      ({ context }) => ({ type: 'withdraw', requestId: context.requestId, atMs: context.nowMs }),
+    ),
+    freeAddress: sendTo(
+      ({ system }) => eniFactoryIn(system),
+      ({ context }, params: { coolUntilMs: number; atMs: number }) => ({
+        type: 'freed',
+        eniId: context.lease?.grant.eni.eniId ?? '',
+        ipv4: context.lease?.grant.address.ipv4 ?? '',
+        ...params,
+      }),
+    ),
+  },
+}).createMachine({
+  id: 'lease',
+  options: { maxIterations: 100 },
+  context: ({ input }) => ({
+    sandbox: input.sandbox,
+    requestId: input.requestId,
+    untilMs: input.untilMs,
+    nowMs: input.nowMs,
+    grant: input.lease?.grant ?? null,
+    lease: input.lease,
+    askers: [],
+    releasers: [],
+    failure: null,
+  }),
+  initial: 'appearing',
+  states: {
+    appearing: {
+      always: [{ guard: ({ context }) => context.lease !== null, target: 'bound' }, { target: 'opening' }],
+    },
+    opening: {
+      initial: 'allocating',
+      after: { deadline: 'givingUp' },
+      on: {
+        ask: { actions: { type: 'noteAsker', params: ({ event }) => ({ requestId: event.requestId }) } },
+        release: {
+          target: 'givingUp',
+          actions: [
+            { type: 'noteReleaser', params: ({ event }) => ({ requestId: event.requestId }) },
+            { type: 'fail', params: { failure: gaveUp } },
+          ],
+        },
+        forget: [
+          {
+            guard: { type: 'lastAsker', params: ({ event }) => ({ requestId: event.requestId }) },
+            target: 'givingUp',
+            actions: { type: 'dropAsker', params: ({ event }) => ({ requestId: event.requestId }) },
+          },
+          { actions: { type: 'dropAsker', params: ({ event }) => ({ requestId: event.requestId }) } },
+        ],
+      },
+      states: {
+        allocating: {
+          entry: 'requestAddress',
+          on: {
+            granted: { target: '#lease.persisting', actions: assign(({ event }) => ({ grant: event.grant })) },
+            refused: {
+              target: '#lease.failing',
+              actions: { type: 'fail', params: ({ event }) => ({ failure: event.failure }) },
+            },
+          },
+        },
+      },
+    },
+    // The factory says why nothing was found; a grant that crosses is taken back by it.
+    givingUp: {
+      entry: 'giveUp',
+      on: {
+        ask: { actions: { type: 'noteAsker', params: ({ event }) => ({ requestId: event.requestId }) } },
+        forget: { actions: { type: 'dropAsker', params: ({ event }) => ({ requestId: event.requestId }) } },
+        release: { actions: { type: 'noteReleaser', params: ({ event }) => ({ requestId: event.requestId }) } },
+        refused: [
+          {
+            guard: ({ context }) => context.failure !== null,
+            target: 'failing',
+          },
+          { target: 'failing', actions: { type: 'fail', params: ({ event }) => ({ failure: event.failure }) } },
+        ],
+      },
+    },
+    persisting: {
+      on: {
+        ask: { actions: { type: 'noteAsker', params: ({ event }) => ({ requestId: event.requestId }) } },
+        forget: { actions: { type: 'dropAsker', params: ({ event }) => ({ requestId: event.requestId }) } },
+        release: { actions: { type: 'noteReleaser', params: ({ event }) => ({ requestId: event.requestId }) } },
+      },
+      invoke: {
+        src: 'persist',
+        input: ({ context }) => ({ sandbox: context.sandbox, grant: context.grant as Grant }),
+        onDone: [
+          {
+            guard: 'nobodyAsks',
+            target: 'releasing',
+            actions: [
+              assign(({ event }) => ({ lease: event.output.value, nowMs: event.output.atMs, failure: gaveUp })),
+              'bindAddress',
+              'answerFailure',
+            ],
+          },
+          {
+            target: 'bound',
+            actions: [
+              assign(({ event }) => ({ lease: event.output.value, nowMs: event.output.atMs, failure: null })),
+              'bindAddress',
+              'answerLease',
+            ],
+          },
+        ],
+        onError: {
+          target: 'failing',
+          actions: [{ type: 'fail', params: ({ event }) => ({ failure: failureOf(event.error) }) }, 'withdrawAddress'],
+        },
+      },
+    },
+    bound: {
+      on: {
+        ask: {
+          actions: [{ type: 'noteAsker', params: ({ event }) => ({ requestId: event.requestId }) }, 'answerLease'],
+        },
+        release: {
+          target: 'releasing',
+          actions: { type: 'noteReleaser', params: ({ event }) => ({ requestId: event.requestId }) },
+        },
+      },
+    },
+    releasing: {
+      on: {
+        ask: {
+          actions: [
+            { type: 'noteAsker', params: ({ event }) => ({ requestId: event.requestId }) },
+            { type: 'fail', params: { failure: { code: 'notReady', detail: 'the sandbox is being released' } } },
+            'answerFailure',
+          ],
+        },
+        release: { actions: { type: 'noteReleaser', params: ({ event }) => ({ requestId: event.requestId }) } },
+      },
+      invoke: {
+        src: 'erase',
+        input: ({ context }) => ({ lease: context.lease as Lease }),
+        onDone: {
+          target: 'gone',
+          actions: [
+            {
+              type: 'freeAddress',
+              params: ({ event }) => ({ coolUntilMs: event.output.value.coolUntilMs, atMs: event.output.atMs }),
+            },
+            'answerReleased',
+          ],
+        },
+        onError: {
+          target: 'bound',
+          actions: [{ type: 'fail', params: ({ event }) => ({ failure: failureOf(event.error) }) }, 'answerStillHeld'],
+        },
+      },
+    },
+    failing: { entry: ['answerFailure', 'answerReleased'], always: 'gone' },
+    gone: { type: 'final' },
+  },
+});
+
+export type LeaseRef = ActorRefFrom<typeof leaseMachine>;

@@ -1,0 +1,122 @@
+/**
+ * The supervisor of the leases: one child a sandbox, spawned by the first who asks, stopped when it is gone.
+ *
+ * It never looks inside a lease; it forwards, and passes answers out.
+ */
+import { type ActorRefFrom, type DoneActorEvent, type ErrorActorEvent, enqueueActions, setup } from 'xstate';
+import { failureOf } from '../src/core/errors.ts';
+import type { Lease } from '../src/core/lease.ts';
+import { type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
+import type { leaseMachine } from './lease.ts';
+import type { Answer, LeasesEvent } from './messages.ts';
+
+export type LeasesInput = { readonly leases: readonly Lease[]; readonly nowMs: number };
+
+type Context = {
+  readonly recovered: readonly Lease[];
+  readonly nowMs: number;
+  /** Requests without an answer, by sandbox: a lease that dies must not leave its callers waiting. */
+  readonly open: Readonly<Record<string, SandboxKey>>;
+};
+
+export const leaseId = (key: SandboxKey): string => `lease:${key}`;
+
+export const leasesMachine = setup({
+  types: {
+    input: {} as LeasesInput,
+    context: {} as Context,
+    events: {} as LeasesEvent | DoneActorEvent | ErrorActorEvent,
+    emitted: {} as Answer,
+    children: {} as Record<string, 'lease'>,
+  },
+  actors: {} as { lease: typeof leaseMachine },
+}).createMachine({
+  id: 'leases',
+  options: { maxIterations: 100 },
+  context: ({ input }) => ({ recovered: input.leases, nowMs: input.nowMs, open: {} }),
+  entry: enqueueActions(({ context, enqueue }) => {
+    for (const lease of context.recovered) {
+      const key = sandboxKey(lease.sandbox);
+      enqueue.spawnChild('lease', {
+        id: leaseId(key),
+        input: { sandbox: lease.sandbox, requestId: `recovered:${key}`, untilMs: 0, nowMs: context.nowMs, lease },
+      });
+    }
+    enqueue.assign({ recovered: [] });
+  }),
+  on: {
+    allocate: {
+      actions: enqueueActions(({ context, event, enqueue, self }) => {
+        const { requestId, sandbox, untilMs, atMs } = event;
+        const key = sandboxKey(sandbox);
+        const id = leaseId(key);
+        if (self.getSnapshot().children[id] === undefined) {
+          enqueue.spawnChild('lease', { id, input: { sandbox, requestId, untilMs, nowMs: atMs, lease: null } });
+        }
+        enqueue.assign({ open: { ...context.open, [requestId]: key } });
+        enqueue.sendTo(id, { type: 'ask', requestId, atMs });
+      }),
+    },
+    release: {
+      actions: enqueueActions(({ context, event, enqueue, self }) => {
+        const id = leaseId(event.sandbox);
+        if (self.getSnapshot().children[id] === undefined) {
+          enqueue.emit({ type: 'answer', requestId: event.requestId, ok: true, lease: null });
+          return;
+        }
+        enqueue.assign({ open: { ...context.open, [event.requestId]: event.sandbox } });
+        enqueue.sendTo(id, { type: 'release', requestId: event.requestId, atMs: event.atMs });
+      }),
+    },
+    forget: {
+      actions: enqueueActions(({ context, event, enqueue, self }) => {
+        const { [event.requestId]: _, ...open } = context.open;
+        enqueue.assign({ open });
+        const id = leaseId(event.sandbox);
+        if (self.getSnapshot().children[id] === undefined) return;
+        enqueue.sendTo(id, { type: 'forget', requestId: event.requestId, atMs: event.atMs });
+      }),
+    },
+    granted: {
+      actions: enqueueActions(({ event, enqueue, self }) => {
+        const id = leaseId(event.sandbox);
+        if (self.getSnapshot().children[id] !== undefined) enqueue.sendTo(id, { type: 'granted', grant: event.grant });
+      }),
+    },
+    refused: {
+      actions: enqueueActions(({ event, enqueue, self }) => {
+        const id = leaseId(event.sandbox);
+        if (self.getSnapshot().children[id] !== undefined)
+          enqueue.sendTo(id, { type: 'refused', failure: event.failure });
+      }),
+    },
+    answer: {
+      actions: enqueueActions(({ context, event, enqueue }) => {
+        const { [event.requestId]: asked, ...open } = context.open;
+        if (asked === undefined) return;
+        enqueue.assign({ open });
+        enqueue.emit(event);
+      }),
+    },
+    'xstate.done.actor.*': {
+      actions: enqueueActions(({ event, enqueue }) => {
+        enqueue.stopChild((event as DoneActorEvent).actorId);
+      }),
+    },
+    'xstate.error.actor.*': {
+      actions: enqueueActions(({ context, event, enqueue }) => {
+        const { actorId, error } = event as ErrorActorEvent;
+        enqueue.stopChild(actorId);
+        const open = { ...context.open };
+        for (const [requestId, key] of Object.entries(context.open)) {
+          if (leaseId(key) !== actorId) continue;
+          delete open[requestId];
+          enqueue.emit({ type: 'answer', requestId, ok: false, failure: failureOf(error) });
+        }
+        enqueue.assign({ open });
+      }),
+    },
+  },
+});
+
+export type LeasesRef = ActorRefFrom<typeof leasesMachine>;

@@ -1,0 +1,101 @@
+/**
+ * Everything actors say to each other: one closed union a receiver. Requests are imperatives, facts are past participles; what
+ * comes from outside a chart carries `atMs`, since charts read no clock.
+ */
+import type { Holder } from '../src/core/address-book.ts';
+import type { Failure } from '../src/core/errors.ts';
+import type { Grant, Lease } from '../src/core/lease.ts';
+import type { EniSummary } from '../src/core/placement.ts';
+import type { PoolTotals } from '../src/core/pool.ts';
+import type { Sandbox, SandboxKey } from '../src/core/sandbox.ts';
+
+/** The result that an ENI reports for one request: the ipResultChan of the original, but each result names its request. */
+export type IpResult =
+  | { readonly type: 'ipResult'; readonly requestId: string; readonly ok: true; readonly grant: Grant }
+  | { readonly type: 'ipResult'; readonly requestId: string; readonly ok: false; readonly failure: Failure };
+
+export type EniEvent =
+  | ({
+      readonly type: 'assign';
+      readonly requestId: string;
+      readonly alsoCooling: boolean;
+      readonly atMs: number;
+    } & Holder)
+  | { readonly type: 'cancel'; readonly requestId: string; readonly atMs: number }
+  | { readonly type: 'bind'; readonly requestId: string; readonly atMs: number }
+  | { readonly type: 'withdraw'; readonly requestId: string; readonly atMs: number }
+  | { readonly type: 'freed'; readonly ipv4: string; readonly coolUntilMs: number; readonly atMs: number }
+  | { readonly type: 'grow'; readonly count: number; readonly atMs: number }
+  | { readonly type: 'shed'; readonly count: number; readonly atMs: number }
+  | { readonly type: 'drain'; readonly atMs: number }
+  | { readonly type: 'rest'; readonly atMs: number };
+
+export type FactoryEvent =
+  | ({
+      readonly type: 'allocate';
+      readonly requestId: string;
+      readonly untilMs: number;
+      readonly atMs: number;
+    } & Holder)
+  | { readonly type: 'giveUp'; readonly requestId: string; readonly atMs: number }
+  | { readonly type: 'bind'; readonly requestId: string; readonly atMs: number }
+  | { readonly type: 'withdraw'; readonly requestId: string; readonly atMs: number }
+  | {
+      readonly type: 'freed';
+      readonly eniId: string;
+      readonly ipv4: string;
+      readonly coolUntilMs: number;
+      readonly atMs: number;
+    }
+  | { readonly type: 'grow'; readonly count: number; readonly atMs: number }
+  | { readonly type: 'shed'; readonly count: number; readonly atMs: number }
+  | IpResult
+  | { readonly type: 'eniChanged'; readonly summary: EniSummary; readonly atMs: number }
+  | { readonly type: 'eniGone'; readonly slot: number; readonly failure: Failure | null; readonly atMs: number }
+  | { readonly type: 'reconsider'; readonly atMs: number };
+
+export type LeaseEvent =
+  | { readonly type: 'ask'; readonly requestId: string; readonly atMs: number }
+  | { readonly type: 'forget'; readonly requestId: string; readonly atMs: number }
+  | { readonly type: 'granted'; readonly grant: Grant }
+  | { readonly type: 'refused'; readonly failure: Failure }
+  | { readonly type: 'release'; readonly requestId: string; readonly atMs: number };
+
+export type Ask = {
+  readonly type: 'allocate';
+  readonly requestId: string;
+  readonly sandbox: Sandbox;
+  readonly untilMs: number;
+  readonly atMs: number;
+};
+export type Release = {
+  readonly type: 'release';
+  readonly requestId: string;
+  readonly sandbox: SandboxKey;
+  readonly atMs: number;
+};
+export type Forget = {
+  readonly type: 'forget';
+  readonly requestId: string;
+  readonly sandbox: SandboxKey;
+  readonly atMs: number;
+};
+
+/** The one answer to an `allocate` or `release` from outside. `lease` is null for a release of what was not held. */
+export type Answer =
+  | { readonly type: 'answer'; readonly requestId: string; readonly ok: true; readonly lease: Lease | null }
+  | { readonly type: 'answer'; readonly requestId: string; readonly ok: false; readonly failure: Failure };
+
+export type LeasesEvent =
+  | Ask
+  | Release
+  | Forget
+  | Answer
+  | { readonly type: 'granted'; readonly sandbox: SandboxKey; readonly grant: Grant }
+  | { readonly type: 'refused'; readonly sandbox: SandboxKey; readonly failure: Failure };
+
+export type PoolEvent =
+  | { readonly type: 'poolChanged'; readonly totals: PoolTotals; readonly atMs: number }
+  | { readonly type: 'growFailed'; readonly failure: Failure; readonly atMs: number };
+
+export type NodeEvent = Ask | Release | Forget | { readonly type: 'stop'; readonly atMs: number };

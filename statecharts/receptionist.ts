@@ -1,0 +1,21 @@
+/**
+ * The singletons of the actor system, found by name: the one place where a system id is turned into a typed reference.
+ *
+ * All three are invoked by `node` together. While they start one may look for another that is not there yet: hence `undefined`.
+ */
+import type { ActorRef, ActorSystem, Snapshot } from 'xstate';
+import type { FactoryEvent, LeasesEvent, PoolEvent } from './messages.ts';
+
+type Singleton<E extends { type: string }> = ActorRef<Snapshot<unknown>, E>;
+// biome-ignore lint/suspicious/noExplicitAny: the system's own type lists every actor, which would tie all charts together
+type System = ActorSystem<any>;
+
+export const LEASES = 'leases';
+export const ENI_FACTORY = 'eniFactory';
+export const IDLE_POOL = 'idlePool';
+
+export const leasesIn = (system: System): Singleton<LeasesEvent> => system.get(LEASES) as Singleton<LeasesEvent>;
+export const eniFactoryIn = (system: System): Singleton<FactoryEvent> =>
+  system.get(ENI_FACTORY) as Singleton<FactoryEvent>;
+export const idlePoolIn = (system: System): Singleton<PoolEvent> | undefined =>
+  system.get(IDLE_POOL) as Singleton<PoolEvent> | undefined;
