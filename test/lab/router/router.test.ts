@@ -100,9 +100,10 @@ async function scene(t: Test, { family, bits, first, second, host, gateway }: Fa
     node.remove();
     far.remove();
   });
+  // The kernel may take a second to bring a link up: from here on it is.
+  t.match(await near.probe(host, 4_000, 16), { reached: true }, 'the scene is set');
   return {
     router,
-    node,
     near,
     /** The node's only address is on eth1, and stays the source whichever way its packets leave. */
     leaveBy: (device: string) => nodeNetlink.apply([via(nodeNetlink, device, host)]),
