@@ -6,8 +6,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { isIPv6 } from 'node:net';
+import { type AddressInfo, isIPv6, type Socket } from 'node:net';
 import { Admin } from './admin.ts';
 import { makeCertificates } from './certificates.ts';
 import type { JsonObject } from './kube-object.ts';
@@ -88,6 +87,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   const tls = { cert: own.certificate, key: own.key, ca, requestCert: true, rejectUnauthorized: false };
   const server = createServer(tls, handler);
   server.keepAliveTimeout = 60_000;
+  const sockets = trackedSockets(server);
   await listening(server, port, host, options.within ?? null);
   const url = `https://${isIPv6(host) ? `[${host}]` : host}:${boundPort(server)}`;
   const config = kubeconfig({ url, ca, user: USER, credentials: { token } });
@@ -102,7 +102,11 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     lifecycle,
     admin,
     handler,
-    close: () => closed(server, admin, lifecycle),
+    close: () => {
+      lifecycle.close();
+      admin.endWatches();
+      return closed(server, sockets);
+    },
   };
 }
 
@@ -124,12 +128,20 @@ function boundPort(server: Server): number {
   return address === null || typeof address === 'string' ? 0 : address.port;
 }
 
-function closed(server: Server, admin: Admin, lifecycle: Lifecycle): Promise<void> {
-  lifecycle.close();
-  admin.endWatches();
+/** All of them: `closeAllConnections` overlooks those whose TLS handshake is under way, and they would be served after it. */
+function trackedSockets(server: Server): Set<Socket> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return sockets;
+}
+
+function closed(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {
   return new Promise((resolve) => {
     if (!server.listening) return resolve();
     server.close(() => resolve());
-    server.closeAllConnections();
+    for (const socket of sockets) socket.destroy();
   });
 }
