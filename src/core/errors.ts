@@ -40,6 +40,7 @@ export const errorTable = {
   permission: row('OpenAPIErr', 'permission_denied', 11, false, 'The credentials may not make this call.'),
   cloud: row('OpenAPIErr', 'unavailable', 11, true, 'The cloud refused or failed.'),
   cloudUnreachable: row('OpenAPIErr', 'unavailable', 11, true, 'The cloud’s endpoint does not answer.'),
+  metadata: row('InternalError', 'unavailable', 11, true, 'The metadata service does not answer as it should.'),
   device: row('InternalError', 'internal', 11, true, 'The ENI’s device did not appear or could not be set up.'),
   store: row('InternalError', 'unavailable', 11, true, 'The node’s database cannot be written.'),
   kubernetes: row('InvalidArgs', 'unavailable', 11, true, 'The API server does not answer.'),

@@ -1,0 +1,74 @@
+/** The API server, as far as a node daemon asks it: pods of this node, the node, events. */
+
+export type Pod = {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** null until it is scheduled. */
+  readonly nodeName: string | null;
+  readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
+  readonly hostNetwork: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** As its status says; the address of the node for a pod in the host's network. */
+  readonly podIPs: readonly string[];
+  /** When its deletion is due; null while nobody has asked for it. */
+  readonly deletionMs: number | null;
+  /** Of the controlling owner, such as `StatefulSet`. */
+  readonly ownerKind: string | null;
+};
+
+export type Node = {
+  readonly name: string;
+  readonly uid: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** The prefixes that a node may give to pods itself (VPCIP). */
+  readonly podCidrs: readonly string[];
+  readonly internalIps: readonly string[];
+  /** `alicloud.com region.instance` form: `<region>.<instance id>`; null when no cloud controller has set it. */
+  readonly providerId: string | null;
+};
+
+/**
+ * What a watch tells. `synced` comes first and again whenever the watch had a gap: it holds every pod of the node there is, so a
+ * pod that it lacks is gone. `gone` carries the pod's last state.
+ */
+export type PodWatchEvent =
+  | { readonly type: 'synced'; readonly pods: readonly Pod[] }
+  | { readonly type: 'changed'; readonly pod: Pod }
+  | { readonly type: 'gone'; readonly pod: Pod };
+
+export type KubeEvent = {
+  /** A pod is named by namespace, name and, so that `kubectl describe` finds the event, uid; a node by its name. */
+  readonly target:
+    | { readonly kind: 'pod'; readonly namespace: string; readonly name: string; readonly uid: string | null }
+    | { readonly kind: 'node'; readonly name: string; readonly uid: string | null };
+  readonly type: 'Normal' | 'Warning';
+  /** In CamelCase, at most 128 characters: `AllocIPFailed`. */
+  readonly reason: string;
+  /** Longer ones are cut at 1,024 bytes. */
+  readonly message: string;
+};
+
+/** Methods reject with EnactorError `kubernetes` (its detail names the call and the server's reason), or with AbortError. */
+export interface Kubernetes {
+  /** null when there is none of this name. */
+  getPod(namespace: string, name: string, signal: AbortSignal): Promise<Pod | null>;
+  /** All or nothing: a page that fails fails the list. */
+  listNodePods(nodeName: string, signal: AbortSignal): Promise<Pod[]>;
+  /**
+   * Calls `onEvent` in order until `signal` fires, then resolves; it never rejects. It lives through closed connections, servers that
+   * are away and expired versions, with growing pauses in between. `onTrouble` hears of each failure, for the log. An event is
+   * handed over when the promise of the one before has settled: a slow reader slows the watch, it does not pile up.
+   */
+  watchNodePods(
+    nodeName: string,
+    onEvent: (event: PodWatchEvent) => void | Promise<void>,
+    signal: AbortSignal,
+    onTrouble?: (why: string) => void,
+  ): Promise<void>;
+  getNode(name: string, signal: AbortSignal): Promise<Node | null>;
+  /** The same event again within minutes raises the count of the first. */
+  recordEvent(event: KubeEvent, signal: AbortSignal): Promise<void>;
+}
