@@ -14,6 +14,7 @@ const mountCall = libc.func(
 );
 const umountCall = libc.func('int umount2(const char *target, int flags)');
 const socketCall = libc.func('int socket(int domain, int type, int protocol)');
+const setsockoptCall = libc.func('int setsockopt(int fd, int level, int option, const void *value, unsigned int size)');
 const bindCall = libc.func('int bind(int fd, const void *address, unsigned int size)');
 
 const CLONE_NEWNET = 0x40000000;
@@ -21,6 +22,8 @@ const MNT_DETACH = 2;
 export const MS_BIND = 0x1000;
 const AF_INET = 2;
 const AF_INET6 = 10;
+const IPPROTO_IPV6 = 41;
+const IPV6_V6ONLY = 26;
 const SOCK_DGRAM_CLOEXEC_NONBLOCK = 2 | 0o2000000 | 0o4000;
 
 export class SystemCallError extends Error {
@@ -61,6 +64,9 @@ export function unmount(target: string): void {
 /** A UDP socket of the namespace this thread is in, bound to `port` on every address of the family. The caller owns the descriptor. */
 export function udpSocket(family: 4 | 6, port: number): number {
   const fd = checked(socketCall(family === 4 ? AF_INET : AF_INET6, SOCK_DGRAM_CLOEXEC_NONBLOCK, 0), 'socket');
+  // Else the IPv6 socket would want the port of both families.
+  if (family === 6)
+    checked(setsockoptCall(fd, IPPROTO_IPV6, IPV6_V6ONLY, Int32Array.of(1), 4), 'setsockopt(IPV6_V6ONLY)');
   const address = new Uint8Array(family === 4 ? 16 : 28);
   const view = new DataView(address.buffer);
   view.setUint16(0, family === 4 ? AF_INET : AF_INET6, true);
