@@ -1,5 +1,5 @@
 /**
- * One ENI's life: adopting | creating → attaching → settling → inUse → draining → detaching → deleting → gone.
+ * One ENI's life: appearing → creating → attaching → settling → inUse → draining → detaching → deleting → gone; stuck.
  *
  * It owns its address book and is the only one to change it; one mutating call is in flight at most, and what arrives during a call
  * forms the next one. The surprising choice: nobody tells it what to call. The book, the queue and `growBy` are wants; whenever no
@@ -25,7 +25,7 @@ import {
   withdrawn,
 } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
-import { type Failure, failureOf } from '../src/core/errors.ts';
+import { EnactorError, type Failure, failureOf } from '../src/core/errors.ts';
 import type { EniBinding } from '../src/core/lease.ts';
 import type { EniPhase, EniSummary } from '../src/core/placement.ts';
 import { ASSIGN_MAX } from '../src/core/settings.ts';
@@ -41,6 +41,7 @@ export type At<T> = { readonly atMs: number; readonly value: T };
 export type EniTimes = {
   readonly describePeriodMs: number;
   readonly attachTimeoutMs: number;
+  readonly settleTimeoutMs: number;
   readonly detachTimeoutMs: number;
   readonly backoffMs: number;
   readonly backoffMaxMs: number;
@@ -120,7 +121,9 @@ export const eniMachine = setup({
   delays: {
     describePeriod: ({ context }) => context.times.describePeriodMs,
     attachTimeout: ({ context }) => context.times.attachTimeoutMs,
+    settleTimeout: ({ context }) => context.times.settleTimeoutMs,
     detachTimeout: ({ context }) => context.times.detachTimeoutMs,
+    longBackoff: ({ context }) => context.times.backoffMaxMs,
     backoff: ({ context }) =>
       Math.min(context.times.backoffMs * 2 ** Math.max(0, context.failures - 1), context.times.backoffMaxMs),
   },
@@ -403,6 +406,16 @@ export const eniMachine = setup({
               actions: [{ type: 'failed', params: ({ event }) => ({ error: event.error }) }, 'bounce', 'report'],
             },
           },
+          after: {
+            settleTimeout: {
+              target: 'judging',
+              actions: [
+                { type: 'failed', params: ({ context }) => ({ error: deviceLate(context) }) },
+                'bounce',
+                'report',
+              ],
+            },
+          },
         },
         // Pods live on an adopted ENI: it is never let go for a device that is late.
         judging: {
@@ -602,6 +615,7 @@ export const eniMachine = setup({
         assign: { actions: { type: 'decline', params: ({ event }) => ({ requestId: event.requestId }) } },
         grow: {},
       },
+      after: { detachTimeout: 'stuck' },
       initial: 'describing',
       states: {
         describing: {
@@ -638,6 +652,7 @@ export const eniMachine = setup({
     },
     deleting: {
       entry: 'report',
+      after: { detachTimeout: 'stuck' },
       on: {
         assign: { actions: { type: 'decline', params: ({ event }) => ({ requestId: event.requestId }) } },
         grow: {},
@@ -673,6 +688,16 @@ export const eniMachine = setup({
         },
         backingOff: { after: { backoff: 'calling' } },
       },
+    },
+    // The cloud does not let it go. It keeps its slot, since the cloud counts it too; someone may have to look.
+    stuck: {
+      tags: 'alarm',
+      entry: 'report',
+      on: {
+        assign: { actions: { type: 'decline', params: ({ event }) => ({ requestId: event.requestId }) } },
+        grow: {},
+      },
+      after: { longBackoff: 'detaching' },
     },
     gone: { type: 'final', entry: ['bounce', 'sayGone'] },
   },
@@ -747,6 +772,12 @@ const tokenOf = (context: EniContext): string => `${context.token}-${context.slo
 /** No answer of the cloud was seen, so the call may have been carried out. */
 const uncertain = (context: EniContext): boolean =>
   context.lastFailure?.code === 'cloudUnreachable' || context.lastFailure?.code === 'throttled';
+
+const deviceLate = (context: EniContext): EnactorError =>
+  new EnactorError(
+    'device',
+    `no device with MAC ${context.mac} after ${context.times.settleTimeoutMs} ms (${context.eniId})`,
+  );
 
 const rolledBack = (context: EniContext): Error => new Error(`${context.eniId} went back to Available while attaching`);
 

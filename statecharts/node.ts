@@ -197,7 +197,7 @@ export const nodeMachine = setup({
       },
     },
     // A supervisor died: the process has to end, so that a new one starts from what is durable.
-    failed: { entry: () => undefined, type: 'final' },
+    failed: { type: 'final' },
     stopped: { type: 'final' },
   },
 });
@@ -219,7 +219,7 @@ function factsOf(context: NodeContext): NodeFacts {
 function factoryInput(context: NodeContext) {
   const { settings } = context;
   const { maxEnis, ipv4PerEni, vSwitches } = factsOf(context);
-  const { describePeriodMs, attachTimeoutMs, detachTimeoutMs, backoffMs, backoffMaxMs } = settings;
+  const { describePeriodMs, attachTimeoutMs, settleTimeoutMs, detachTimeoutMs, backoffMs, backoffMaxMs } = settings;
   return {
     nowMs: context.nowMs,
     maxEnis,
@@ -227,7 +227,7 @@ function factoryInput(context: NodeContext) {
     vSwitches,
     mtu: settings.mtu,
     token: context.token,
-    times: { describePeriodMs, attachTimeoutMs, detachTimeoutMs, backoffMs, backoffMaxMs },
+    times: { describePeriodMs, attachTimeoutMs, settleTimeoutMs, detachTimeoutMs, backoffMs, backoffMaxMs },
     holdDownMs: settings.holdDownMs,
     waitingMax: settings.waitingMax,
     adopted: context.recovered?.enis ?? [],

@@ -1,0 +1,30 @@
+/** The lease chart given hands: the store. One atomic, synced batch a transition, before anything is answered. */
+import { fromPromise } from 'xstate';
+import { addressKey } from '../src/core/address.ts';
+import { LEASE_VERSION, type Lease } from '../src/core/lease.ts';
+import { sandboxKey } from '../src/core/sandbox.ts';
+import { leaseMachine } from '../statecharts/lease.ts';
+import type { NodePorts } from './ports.ts';
+
+export function leaseLogic({ store, clock }: Pick<NodePorts, 'store' | 'clock'>, coolDownMs: number) {
+  return leaseMachine.provide({
+    actors: {
+      persist: fromPromise(async ({ input: { sandbox, grant } }) => {
+        const lease: Lease = { version: LEASE_VERSION, sandbox, grant, boundAtMs: clock.nowMs() };
+        await store.write([
+          { type: 'put', in: 'leases', key: sandboxKey(sandbox), value: lease },
+          { type: 'del', in: 'coolDowns', key: addressKey(grant.address) },
+        ]);
+        return { atMs: clock.nowMs(), value: lease };
+      }),
+      erase: fromPromise(async ({ input: { lease } }) => {
+        const coolUntilMs = clock.nowMs() + coolDownMs;
+        await store.write([
+          { type: 'del', in: 'leases', key: sandboxKey(lease.sandbox) },
+          { type: 'put', in: 'coolDowns', key: addressKey(lease.grant.address), value: coolUntilMs },
+        ]);
+        return { atMs: clock.nowMs(), value: { coolUntilMs } };
+      }),
+    },
+  });
+}

@@ -1,0 +1,198 @@
+/**
+ * The node's actor system behind two ports: `Allocator` for those who want addresses, `Introspection` for those who look.
+ *
+ * Everything below it is driven by events; this file only starts the root, turns calls into messages and answers into results.
+ */
+import { type AnyActorRef, createActor, type InspectionEvent } from 'xstate';
+import { EnactorError } from '../src/core/errors.ts';
+import type { Lease } from '../src/core/lease.ts';
+import { podKey, sandboxKey } from '../src/core/sandbox.ts';
+import type { Settings } from '../src/core/settings.ts';
+import type { AllocateRequest, Allocator, ReleaseRequest } from '../src/ports/allocator.ts';
+import type { Introspection } from '../src/ports/introspection.ts';
+import { eniFactoryMachine } from '../statecharts/eni-factory.ts';
+import { idlePoolMachine } from '../statecharts/idle-pool.ts';
+import type { LeaseContext } from '../statecharts/lease.ts';
+import { type LeasesRef, leaseId, leasesMachine } from '../statecharts/leases.ts';
+import { type NodeFacts, nodeMachine } from '../statecharts/node.ts';
+import { LEASES } from '../statecharts/receptionist.ts';
+import { Replies } from './ask.ts';
+import { eniLogic } from './eni.ts';
+import { identifyLogic } from './identify.ts';
+import { leaseLogic } from './lease.ts';
+import type { NodePorts } from './ports.ts';
+import { recoverLogic } from './recover.ts';
+import { reportOf } from './report.ts';
+import { statePath } from './state-path.ts';
+
+export type NodeSystem = {
+  readonly allocator: Allocator;
+  readonly introspection: Introspection;
+  /** Resolves when the node serves; rejects with EnactorError `cancelled` when `signal` fires or the node ends first. */
+  whenServing(signal: AbortSignal): Promise<void>;
+  /** Resolves when the root cannot go on: the process has to end. Stays pending otherwise. */
+  readonly failed: Promise<Error>;
+  /** Turns new requests away, waits up to `drainMs` for those under way, then ends. Idempotent. */
+  stop(drainMs?: number): Promise<void>;
+};
+
+export type StartNode = {
+  readonly ports: NodePorts;
+  readonly settings: Settings;
+  /** Timers of the actors; real time when left out. */
+  readonly clock?: NonNullable<Parameters<typeof createActor>[1]>['clock'];
+  readonly inspect?: (event: InspectionEvent) => void;
+};
+
+const DRAIN_POLL_MS = 20;
+
+export function startNode({ ports, settings, clock: timers, inspect }: StartNode): NodeSystem {
+  const { clock, entropy, log } = ports;
+  const replies = new Replies();
+  const since = new WeakMap<AnyActorRef, { state: string; atMs: number }>();
+
+  const logic = nodeMachine.provide({
+    actors: {
+      identify: identifyLogic(ports),
+      recover: recoverLogic(ports),
+      leases: leasesMachine.provide({ actors: { lease: leaseLogic(ports, settings.coolDownMs) } }),
+      eniFactory: eniFactoryMachine.provide({ actors: { eni: eniLogic({ ...ports, settings, facts }) } }),
+      idlePool: idlePoolMachine,
+    },
+  });
+  const root = createActor(logic, {
+    input: { settings, token: entropy.token().slice(0, 40) },
+    ...(timers === undefined ? {} : { clock: timers }),
+    inspect: (event) => {
+      if (event.type === '@xstate.snapshot') noteState(event.actorRef as AnyActorRef);
+      inspect?.(event);
+    },
+  });
+
+  function facts(): NodeFacts {
+    const known = root.getSnapshot().context.facts;
+    if (known === null) throw new EnactorError('internal', 'an ENI actor runs before the node knows itself');
+    return known;
+  }
+
+  function noteState(actor: AnyActorRef): void {
+    const snapshot = actor.getSnapshot() as { value?: unknown };
+    if (snapshot?.value === undefined) return;
+    const state = statePath(snapshot.value);
+    const before = since.get(actor);
+    if (before?.state === state) return;
+    since.set(actor, { state, atMs: clock.nowMs() });
+    log.debug({ actor: actor.id, from: before?.state ?? null, to: state }, 'transition');
+  }
+
+  let listening: LeasesRef | undefined;
+  const failed = new Promise<Error>((resolve) => {
+    root.subscribe({
+      next: (snapshot) => {
+        const leases = root.system.get(LEASES) as LeasesRef | undefined;
+        if (leases !== undefined && leases !== listening) {
+          listening = leases;
+          leases.on('answer', (answer) => replies.settle(answer));
+        }
+        if (snapshot.value === 'failed') resolve(new Error(snapshot.context.missing.join('; ')));
+      },
+      error: (error) => {
+        replies.rejectAll('the node failed');
+        resolve(error instanceof Error ? error : new Error(String(error)));
+      },
+      complete: () => replies.rejectAll('the node stopped'),
+    });
+  });
+  root.on('answer', (answer) => replies.settle(answer));
+  root.start();
+
+  const lease = (containerId: string, ifName: string): Lease | null => {
+    const leases = root.system.get(LEASES) as LeasesRef | undefined;
+    const child = leases?.getSnapshot().children[leaseId(sandboxKey({ containerId, ifName }))];
+    const snapshot = child?.getSnapshot() as { value: unknown; context: LeaseContext } | undefined;
+    return snapshot?.value === 'bound' ? snapshot.context.lease : null;
+  };
+
+  const allocate = async ({ sandbox, untilMs }: AllocateRequest, signal: AbortSignal): Promise<Lease> => {
+    const requestId = entropy.token();
+    const startMs = clock.nowMs();
+    const fields = { pod: podKey(sandbox.pod), container: sandbox.containerId, if: sandbox.ifName };
+    const forget = (): void => {
+      root.send({ type: 'forget', requestId, sandbox: sandboxKey(sandbox), atMs: clock.nowMs() });
+    };
+    const answer = replies.expect(requestId, signal, forget);
+    if (!signal.aborted) root.send({ type: 'allocate', requestId, sandbox, untilMs, atMs: startMs });
+    try {
+      const granted = await answer;
+      if (granted === null) throw new EnactorError('internal', 'an allocation was answered without a lease');
+      const { address, eni } = granted.grant;
+      log.info({ ...fields, ip: address.ipv4, eni: eni.eniId, ms: clock.nowMs() - startMs }, 'address bound');
+      return granted;
+    } catch (error) {
+      const failure = error instanceof EnactorError ? error.failure : { code: 'internal', detail: String(error) };
+      log.warn({ ...fields, ms: clock.nowMs() - startMs, failure }, 'no address for the pod');
+      throw error;
+    }
+  };
+
+  const release = async (
+    { containerId, ifName, pod, reason }: ReleaseRequest,
+    signal: AbortSignal,
+  ): Promise<Lease | null> => {
+    const requestId = entropy.token();
+    const sandbox = sandboxKey({ containerId, ifName });
+    // A release goes on when its caller leaves: it is wanted whoever waits for it.
+    const answer = replies.expect(requestId, signal, () => undefined);
+    if (!signal.aborted) root.send({ type: 'release', requestId, sandbox, atMs: clock.nowMs() });
+    const released = await answer;
+    const fields = { pod: podKey(pod), container: containerId, if: ifName, reason };
+    if (released === null) log.debug(fields, 'nothing to release');
+    else log.info({ ...fields, ip: released.grant.address.ipv4 }, 'address released');
+    return released;
+  };
+
+  let stopping: Promise<void> | null = null;
+  const stop = async (drainMs: number): Promise<void> => {
+    if (root.getSnapshot().status !== 'active') return;
+    root.send({ type: 'stop', atMs: clock.nowMs() });
+    const untilMs = clock.nowMs() + drainMs;
+    while (replies.size > 0 && clock.nowMs() < untilMs)
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+    if (root.getSnapshot().status === 'active') root.send({ type: 'stop', atMs: clock.nowMs() });
+    root.stop();
+    replies.rejectAll('the node stopped');
+  };
+
+  return {
+    allocator: { allocate, release, lease },
+    introspection: { report: () => reportOf(root, (actor) => since.get(actor)?.atMs ?? 0) },
+    failed,
+    whenServing: (signal) =>
+      new Promise((resolve, reject) => {
+        const end = (error?: Error): void => {
+          subscription.unsubscribe();
+          signal.removeEventListener('abort', onAbort);
+          if (error === undefined) resolve();
+          else reject(error);
+        };
+        const onAbort = (): void => {
+          const missing = root.getSnapshot().context.missing.join('; ');
+          end(new EnactorError('cancelled', `the node does not serve yet: ${missing}`));
+        };
+        const subscription = root.subscribe({
+          next: (snapshot) => {
+            if (snapshot.matches({ running: 'serving' })) end();
+          },
+          error: () => end(new EnactorError('cancelled', 'the node failed')),
+          complete: () => end(new EnactorError('cancelled', 'the node stopped')),
+        });
+        signal.addEventListener('abort', onAbort, { once: true });
+        if (signal.aborted) onAbort();
+        else if (root.getSnapshot().matches({ running: 'serving' })) end();
+      }),
+    stop: (drainMs = 0) => {
+      stopping ??= stop(drainMs);
+      return stopping;
+    },
+  };
+}

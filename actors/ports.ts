@@ -1,0 +1,18 @@
+import type { Clock } from '../src/ports/clock.ts';
+import type { Cloud } from '../src/ports/cloud.ts';
+import type { Entropy } from '../src/ports/entropy.ts';
+import type { Kernel } from '../src/ports/kernel.ts';
+import type { Log } from '../src/ports/log.ts';
+import type { Metadata } from '../src/ports/metadata.ts';
+import type { Store } from '../src/ports/store.ts';
+
+/** Everything the actors touch the world with. */
+export type NodePorts = {
+  readonly cloud: Cloud;
+  readonly metadata: Metadata;
+  readonly store: Store;
+  readonly kernel: Kernel;
+  readonly clock: Clock;
+  readonly entropy: Entropy;
+  readonly log: Log;
+};

@@ -1,0 +1,115 @@
+/** What people see of the actors, read from their snapshots. Nothing here sends, waits or keeps anything. */
+import type { AnyActorRef, SnapshotFrom } from 'xstate';
+import type { AddressState } from '../src/core/address-book.ts';
+import type { Lease } from '../src/core/lease.ts';
+import { poolBounds } from '../src/core/pool.ts';
+import type { ActorReport, EniReport, NodeReport, PoolReport } from '../src/ports/introspection.ts';
+import type { EniContext } from '../statecharts/eni.ts';
+import type { eniFactoryMachine } from '../statecharts/eni-factory.ts';
+import type { LeaseContext } from '../statecharts/lease.ts';
+import type { NodeRef } from '../statecharts/node.ts';
+import { ENI_FACTORY, IDLE_POOL, LEASES } from '../statecharts/receptionist.ts';
+import { statePath } from './state-path.ts';
+
+/** Since when an actor is in its state; told by the inspector of the root. */
+export type SinceMs = (actor: AnyActorRef) => number;
+
+type Snapshot = {
+  readonly value?: unknown;
+  readonly context?: unknown;
+  readonly children?: Record<string, AnyActorRef>;
+};
+
+const snapshotOf = (actor: AnyActorRef): Snapshot => actor.getSnapshot() as Snapshot;
+
+export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
+  const node = root.getSnapshot();
+  const factory = root.system.get(ENI_FACTORY) as AnyActorRef | undefined;
+  const leases = root.system.get(LEASES) as AnyActorRef | undefined;
+  const idlePool = root.system.get(IDLE_POOL) as AnyActorRef | undefined;
+  const enis = factory === undefined ? [] : enisOf(factory, since);
+  const context =
+    factory === undefined ? null : (factory.getSnapshot() as SnapshotFrom<typeof eniFactoryMachine>).context;
+  return {
+    state: statePath(node.value),
+    missing: node.context.missing,
+    enis,
+    pool: context === null || idlePool === undefined ? null : poolOf(idlePool, node.context.settings, context, enis),
+    leases: leases === undefined ? [] : leasesOf(leases),
+    waiting: (context?.waiting ?? []).map((request) => ({
+      requestId: request.requestId,
+      pod: request.pod,
+      sinceMs: request.sinceMs,
+      reason: context?.reasons.get(request.requestId) ?? 'not looked at yet',
+    })),
+    actors: actorsUnder(root as AnyActorRef, 'node', since),
+  };
+}
+
+function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {
+  return Object.entries(snapshotOf(factory).children ?? {}).map(([actor, ref]) => {
+    const snapshot = snapshotOf(ref);
+    const eni = snapshot.context as EniContext;
+    return {
+      actor,
+      state: statePath(snapshot.value),
+      sinceMs: since(ref),
+      eniId: eni.eniId,
+      mac: eni.mac,
+      vSwitchId: eni.vSwitchId,
+      device: eni.device?.name ?? null,
+      routeTable: eni.routeTable,
+      addresses: eni.book.map((entry) => ({
+        ipv4: entry.address.ipv4,
+        ipv6: entry.address.ipv6,
+        state: entry.state,
+        pod: entry.pod,
+        untilMs: entry.state === 'cooling' ? entry.atMs : null,
+      })),
+      waiting: eni.queue.length,
+      lastFailure: eni.lastFailure === null ? null : `${eni.lastFailure.code}: ${eni.lastFailure.detail}`,
+    };
+  });
+}
+
+function poolOf(
+  idlePool: AnyActorRef,
+  settings: { readonly minIdle: number; readonly maxIdle: number },
+  factory: { readonly maxEnis: number; readonly ipv4PerEni: number },
+  enis: readonly EniReport[],
+): PoolReport {
+  const capacity = factory.maxEnis * factory.ipv4PerEni;
+  const counts: Record<AddressState, number> = {
+    idle: 0,
+    offered: 0,
+    bound: 0,
+    cooling: 0,
+    reserved: 0,
+    leaving: 0,
+    invalid: 0,
+  };
+  for (const eni of enis) for (const address of eni.addresses) counts[address.state] += 1;
+  return {
+    state: statePath(snapshotOf(idlePool).value),
+    ...poolBounds(settings.minIdle, settings.maxIdle, capacity),
+    counts,
+    capacity,
+  };
+}
+
+function leasesOf(leases: AnyActorRef): Lease[] {
+  return Object.values(snapshotOf(leases).children ?? {}).flatMap((ref) => {
+    const { value, context } = snapshotOf(ref);
+    const { lease } = context as LeaseContext;
+    return lease !== null && (value === 'bound' || value === 'releasing') ? [lease] : [];
+  });
+}
+
+/** Machines only: the promises they invoke come and go. */
+function actorsUnder(actor: AnyActorRef, path: string, since: SinceMs): ActorReport[] {
+  const { value, children } = snapshotOf(actor);
+  if (value === undefined) return [];
+  const own = { path, state: statePath(value), sinceMs: since(actor) };
+  const below = Object.entries(children ?? {}).flatMap(([id, child]) => actorsUnder(child, `${path}/${id}`, since));
+  return [own, ...below];
+}
