@@ -1,0 +1,65 @@
+/**
+ * The backend over gRPC, for Terway's plugins and anything generated from its proto. Plaintext, over connections that somebody else
+ * accepted: grpc-js would bind the socket by its own rules.
+ *
+ * Terway's daemon answered almost every error as Unknown and its plugins look at the text alone; here the status is the table's, the
+ * text keeps the form `code: X, msg: Y`.
+ */
+import { createServer, type Server as NetServer } from 'node:net';
+import { Metadata, Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from '@grpc/grpc-js';
+import { errorTable, failureOf, failureText } from '../../core/errors.ts';
+import type { BackendMethod } from '../../core/wire.ts';
+import type { Backend } from '../../ports/backend.ts';
+import type { Log } from '../../ports/log.ts';
+import { dispatch, isBackendMethod, REQUEST_MAX_BYTES } from '../http/dispatcher.ts';
+import { backendService } from './service.ts';
+
+export type GrpcServer = {
+  /** To be bound to a path. */
+  readonly listener: NetServer;
+  /** Ends every connection, answered or not. */
+  destroy(): void;
+};
+
+export function grpcServer(backend: Backend, log: Log): GrpcServer {
+  const service = backendService();
+  const server = new Server({ 'grpc.max_receive_message_length': REQUEST_MAX_BYTES });
+  const handlers = Object.keys(service)
+    .filter(isBackendMethod)
+    .map((method) => [method, handler(backend, method, log)] as const);
+  server.addService(service, Object.fromEntries(handlers));
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const listener = createServer((socket) => injector.injectConnection(socket));
+  return {
+    listener,
+    destroy() {
+      injector.destroy();
+      server.forceShutdown();
+    },
+  };
+}
+
+function handler(backend: Backend, method: BackendMethod, log: Log) {
+  return (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>) => {
+    const gone = new AbortController();
+    call.on('cancelled', () => gone.abort());
+    if (call.cancelled) gone.abort();
+    const deadlineMs = Number(call.getDeadline());
+    const timeoutMs = Number.isFinite(deadlineMs) ? deadlineMs - Date.now() : null;
+    dispatch(backend, method, call.request, { timeoutMs, gone: gone.signal }).then(
+      (reply) => callback(null, reply),
+      (thrown: unknown) => {
+        const failure = failureOf(thrown);
+        if (failure.code === 'internal') log.error({ err: thrown, method }, 'a request met a fault of the daemon');
+        const code = grpcStatusOf(errorTable[failure.code].status);
+        callback({ code, details: failureText(failure), metadata: new Metadata() });
+      },
+    );
+  };
+}
+
+/** `canceled` is spelt with one l on the wire of Connect and with two in gRPC. */
+function grpcStatusOf(connectCode: string): status {
+  const name = connectCode === 'canceled' ? 'CANCELLED' : connectCode.toUpperCase();
+  return name in status ? status[name as keyof typeof status] : status.UNKNOWN;
+}

@@ -1,0 +1,25 @@
+/**
+ * The service definition, loaded from rpc.proto beside this file: in the source tree, and in dist/ beside the bundle.
+ *
+ * Names keep their capitals, uint64 travel as text and enums as numbers, as in the JSON form (src/core/wire.ts).
+ */
+import { fileURLToPath } from 'node:url';
+import { loadPackageDefinition, type ServiceDefinition } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { BACKEND_SERVICE } from '../../core/wire.ts';
+
+export function backendService(): ServiceDefinition {
+  const definition = loadSync(fileURLToPath(new URL('./rpc.proto', import.meta.url)), {
+    keepCase: true,
+    longs: String,
+    enums: Number,
+    arrays: false,
+    defaults: false,
+    oneofs: false,
+  });
+  const [, name = ''] = BACKEND_SERVICE.split('.');
+  const found = loadPackageDefinition(definition).rpc;
+  const service = found !== undefined && name in found ? (found as Record<string, unknown>)[name] : undefined;
+  if (typeof service !== 'function' || !('service' in service)) throw new Error(`rpc.proto has no ${BACKEND_SERVICE}`);
+  return service.service as ServiceDefinition;
+}

@@ -1,0 +1,20 @@
+/**
+ * The node's service as its callers see it, whatever the transport: wire request in, wire reply out. The gRPC and the JSON server
+ * both stand on this; the daemon implements it over Allocator and Kubernetes.
+ */
+import type { BackendMethod, BackendMethods } from '../core/wire.ts';
+
+export type Call = {
+  /** Fires when the caller went away or its deadline passed: nobody reads an answer any more. */
+  readonly signal: AbortSignal;
+  /** The caller's deadline, at most the daemon's own. */
+  readonly untilMs: number;
+};
+
+/** Methods reject with EnactorError. */
+export type Backend = {
+  readonly [M in BackendMethod]: (
+    request: BackendMethods[M]['request'],
+    call: Call,
+  ) => Promise<BackendMethods[M]['reply']>;
+};
