@@ -10,7 +10,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rm, rmdir, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -39,7 +39,9 @@ export type Containerd = {
 export function missingForContainerd(): readonly string[] {
   const files = ['/usr/bin/containerd', '/usr/sbin/runc', `${DEBIAN_CNI_FOLDER}/loopback`, BUSYBOX_PATH];
   const missing = files.filter((file) => !existsSync(file)).map((file) => `no ${file}`);
-  if (process.getuid?.() !== 0) missing.push('not root');
+  // Root of a user namespace only (a box without root) may not make the devices and control groups that runc makes.
+  const mapped = readFileSync('/proc/self/uid_map', 'utf8').trim().split(/\s+/).join(' ');
+  if (process.getuid?.() !== 0 || mapped !== '0 0 4294967295') missing.push('not root');
   return missing;
 }
 
