@@ -62,11 +62,11 @@ export class PodNetwork {
     this.#libc = libc;
   }
 
-  /** Throws when the namespace cannot be entered or has the interface already: it is someone else's and stays as it is. */
-  refuseTaken(namespace: PodNamespace, ifName: string): void {
+  /** Throws NetlinkError when the namespace cannot be entered. */
+  hasInterface(namespace: PodNamespace, ifName: string): boolean {
     const pod = new Netlink(this.#libc, namespace.fd);
     try {
-      if (pod.linkByName(ifName) !== null) throw taken(ifName, namespace.path);
+      return pod.linkByName(ifName) !== null;
     } finally {
       pod.close();
     }

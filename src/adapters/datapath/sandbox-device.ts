@@ -10,7 +10,7 @@
  * Source: cases/bugs B22; Terway's host veth name (SHA-1 of `<namespace>.<pod><interface, eth0 as nothing>`).
  */
 import { DEFAULT_IF_NAME, type Sandbox, sandboxKey } from '../../core/sandbox.ts';
-import { sha1Hex } from './sha1.ts';
+import { sha1Hex } from '../../core/sha1.ts';
 
 export const HOST_VETH_PREFIX = 'cali';
 const DIGITS = 11; // with the prefix 15 characters, the most a device name can have

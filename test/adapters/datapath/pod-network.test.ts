@@ -114,7 +114,6 @@ test('pod network: verify names each missing object', { skip }, (t) => {
     t.equal(verify(host, plan), null, `${what}: complete at first`);
     breakIt(pod, name, plan.device.hostMac);
     t.match(verify(host, plan), expected, `${what}: named`);
-    pod.remove();
     host.run(() => network.detach(plan.sandbox, plan.ips));
     if (host.ip('-o', 'link').includes(name)) host.ip('link', 'del', name);
   }

@@ -1,0 +1,112 @@
+/**
+ * The network configuration on stdin.
+ *
+ * Keys are read as written: the reference's habit of taking `NAME` for `name` is Go's, not the specification's. Of a key that
+ * comes twice the last counts. Keys we do not know are ignored. Source: CNI SPEC 1.1, sections 1 and 2; libcni utils.
+ */
+import { socketPathProblem } from '../core/limits.ts';
+import { CNI_CODE, type CniCode, CniError } from './cni-error.ts';
+import { IMPLIED_VERSION } from './cni-version.ts';
+
+export const DEFAULT_DAEMON_SOCKET = '/var/run/eni/enactor.socket';
+export const DEFAULT_DATA_DIR = '/var/lib/cni/enactor';
+
+/** A configuration with its prevResult is a few kilobytes. */
+export const CONFIGURATION_MAX_BYTES = 4 * 1024 * 1024;
+
+const MTU_MIN = 576; // what every IPv4 host has to take
+const MTU_MAX = 65_535;
+
+export type Configuration = {
+  readonly cniVersion: string;
+  readonly name: string;
+  /** null leaves it to the daemon, then to 1500. */
+  readonly mtu: number | null;
+  readonly daemonSocket: string;
+  readonly dataDir: string;
+  readonly logFile: string | null;
+  readonly debug: boolean;
+  /** As it came; undefined when absent. */
+  readonly prevResult: unknown;
+};
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Text that is no JSON object: CniError 6; an object that is no configuration of ours: 7, naming the key. */
+export function parseConfiguration(bytes: Buffer): Configuration {
+  const json = parseJsonObject(bytes);
+  const cniVersion = textKey(json, 'cniVersion', CNI_CODE.decodeFailure) || IMPLIED_VERSION;
+  const name = textKey(json, 'name', CNI_CODE.decodeFailure);
+  if (name === '') throw invalidKey('name', 'is missing');
+  if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(name)) throw invalidKey('name', `${JSON.stringify(name)} is malformed`);
+  const daemonSocket = textKey(json, 'daemonSocket') || DEFAULT_DAEMON_SOCKET;
+  const problem = socketPathProblem(daemonSocket);
+  if (problem !== null) throw invalidKey('daemonSocket', problem);
+  return {
+    cniVersion,
+    name,
+    mtu: mtuKey(json),
+    daemonSocket,
+    dataDir: textKey(json, 'dataDir') || DEFAULT_DATA_DIR,
+    logFile: textKey(json, 'logFile') || null,
+    debug: booleanKey(json, 'debug'),
+    prevResult: json.prevResult ?? undefined,
+  };
+}
+
+/** The version to answer in when the configuration as a whole cannot be used: whatever can be read, else ours. */
+export function versionIn(bytes: Buffer, otherwise: string): string {
+  try {
+    const version = parseJsonObject(bytes).cniVersion;
+    return typeof version === 'string' && version !== '' ? version : otherwise;
+  } catch {
+    return otherwise;
+  }
+}
+
+function parseJsonObject(bytes: Buffer): Json {
+  if (bytes.length > CONFIGURATION_MAX_BYTES) {
+    throw decodeFailure(`has ${bytes.length} bytes; the limit is ${CONFIGURATION_MAX_BYTES}`);
+  }
+  if (bytes.length === 0) throw decodeFailure('is empty');
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    throw decodeFailure(`is not JSON: ${error instanceof Error ? error.message : error}`);
+  }
+  if (value === null) return {}; // as the reference reads it: a configuration without a name
+  if (typeof value !== 'object' || Array.isArray(value)) throw decodeFailure('is not a JSON object');
+  return value as Json; // bytes enter here
+}
+
+function textKey(json: Json, key: string, code: CniCode = CNI_CODE.invalidConfig): string {
+  const value = json[key] ?? '';
+  if (typeof value !== 'string') throw new CniError(code, `network configuration: "${key}" is not a string`);
+  if (value.includes('\0')) throw invalidKey(key, 'holds a NUL');
+  return value;
+}
+
+function booleanKey(json: Json, key: string): boolean {
+  const value = json[key] ?? false;
+  if (typeof value !== 'boolean') throw invalidKey(key, 'is neither true nor false');
+  return value;
+}
+
+/** Terway's configuration writes 0 for "the default". */
+function mtuKey(json: Json): number | null {
+  const value = json.mtu ?? 0;
+  if (value === 0) return null;
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < MTU_MIN || value > MTU_MAX) {
+    throw invalidKey('mtu', `is not a whole number between ${MTU_MIN} and ${MTU_MAX}`);
+  }
+  return value;
+}
+
+function decodeFailure(text: string): CniError {
+  return new CniError(CNI_CODE.decodeFailure, `network configuration on stdin ${text}`);
+}
+
+function invalidKey(key: string, text: string): CniError {
+  return new CniError(CNI_CODE.invalidConfig, `network configuration: "${key}" ${text}`);
+}

@@ -1,0 +1,114 @@
+/**
+ * The daemon's methods as the verbs use them: how long each may take, and which failures are tried again.
+ *
+ * Only a call that cannot have had an effect is repeated (nobody listens: the daemon is restarting); it is given up well
+ * within the five seconds in which a refused socket has to be answered.
+ */
+import { type BackendClient, BackendError } from '../adapters/http/backend-client.ts';
+import type { Sandbox } from '../core/sandbox.ts';
+import type { AllocIPReply, GetInfoReply, ReleaseIPReply } from '../core/wire.ts';
+import { CNI_CODE, CniError } from './cni-error.ts';
+
+export type CallLimits = {
+  readonly allocMs: number;
+  /** Also the roll-back's, after a failed ADD. */
+  readonly releaseMs: number;
+  readonly infoMs: number;
+  readonly eventMs: number;
+  /** How long a refused connection is tried again. */
+  readonly refusedMs: number;
+  readonly retryMs: number;
+};
+
+/** ADD at worst: refusedMs + allocMs + releaseMs + eventMs, below PLUGIN_DEADLINE_MS (110 s). DEL with a daemon that hangs: releaseMs. */
+export const DEFAULT_CALL_LIMITS: CallLimits = {
+  allocMs: 100_000,
+  releaseMs: 6_000,
+  infoMs: 20_000,
+  eventMs: 1_000,
+  refusedMs: 2_000,
+  retryMs: 50,
+};
+
+export class DaemonCalls {
+  readonly #client: BackendClient;
+  readonly #limits: CallLimits;
+
+  constructor(client: BackendClient, limits: CallLimits = DEFAULT_CALL_LIMITS) {
+    this.#client = client;
+    this.#limits = limits;
+  }
+
+  /** All reject with BackendError. */
+  alloc(sandbox: Sandbox, signal: AbortSignal): Promise<AllocIPReply> {
+    const request = {
+      ...podOf(sandbox),
+      Netns: sandbox.netns,
+      IfName: sandbox.ifName,
+      NetworkName: sandbox.network,
+      ...(sandbox.pod.uid === null ? {} : { PodUid: sandbox.pod.uid }),
+    };
+    const options = { timeoutMs: this.#limits.allocMs, signal };
+    return this.#whileRefused(() => this.#client.call('AllocIP', request, options), signal);
+  }
+
+  release(sandbox: Sandbox, reason: string, signal?: AbortSignal): Promise<ReleaseIPReply> {
+    const request = {
+      ...podOf(sandbox),
+      Reason: reason,
+      IfName: sandbox.ifName,
+      NetworkName: sandbox.network,
+      ...(sandbox.pod.uid === null ? {} : { PodUid: sandbox.pod.uid }),
+    };
+    const options = { timeoutMs: this.#limits.releaseMs, ...(signal === undefined ? {} : { signal }) };
+    return this.#whileRefused(() => this.#client.call('ReleaseIP', request, options), signal);
+  }
+
+  info(sandbox: Sandbox, signal: AbortSignal): Promise<GetInfoReply> {
+    const request = { ...podOf(sandbox), IfName: sandbox.ifName };
+    const options = { timeoutMs: this.#limits.infoMs, signal };
+    return this.#whileRefused(() => this.#client.call('GetIPInfo', request, options), signal);
+  }
+
+  /** Tells the pod's owner why it has no network. Never rejects and never waits long. */
+  async failed(sandbox: Sandbox, message: string): Promise<void> {
+    const event = {
+      EventTarget: 1,
+      EventType: 1,
+      K8sPodName: sandbox.pod.name,
+      K8sPodNamespace: sandbox.pod.namespace,
+      Reason: 'AllocIPFailed',
+      Message: message,
+    };
+    await this.#client.call('RecordEvent', event, { timeoutMs: this.#limits.eventMs }).catch(() => {});
+  }
+
+  async #whileRefused<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const tries = Math.ceil(this.#limits.refusedMs / this.#limits.retryMs);
+    for (let left = tries; ; left -= 1) {
+      try {
+        return await work();
+      } catch (error) {
+        const again = error instanceof BackendError && error.withoutEffect && left > 0 && signal?.aborted !== true;
+        if (!again) throw error;
+        await new Promise((resolve) => setTimeout(resolve, this.#limits.retryMs));
+      }
+    }
+  }
+}
+
+/** The daemon's own words are the first cause and come first. */
+export function daemonFailure(error: unknown, what: string): CniError {
+  if (error instanceof CniError) return error;
+  const code = error instanceof BackendError ? error.code : 'unknown';
+  const message = error instanceof Error ? error.message : String(error);
+  return new CniError(CNI_CODE.tryAgainLater, message, `${what} failed: ${code}`, error);
+}
+
+function podOf(sandbox: Sandbox): { K8sPodName: string; K8sPodNamespace: string; K8sPodInfraContainerId: string } {
+  return {
+    K8sPodName: sandbox.pod.name,
+    K8sPodNamespace: sandbox.pod.namespace,
+    K8sPodInfraContainerId: sandbox.containerId,
+  };
+}

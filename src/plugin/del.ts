@@ -1,0 +1,51 @@
+/**
+ * DEL: give the address back, then take the pod's objects away. What is unknown or gone is done.
+ *
+ * The address goes first: its cool-down is longer than the tear-down, and the reply tells which rules to take. With the
+ * daemon silent the objects go all the same and a note is left for it; an answer that is an error lets the runtime try again.
+ * Source: CNI SPEC 1.1, DEL; design, "Who owns what".
+ */
+import { BackendError } from '../adapters/http/backend-client.ts';
+import type { Sandbox } from '../core/sandbox.ts';
+import { CNI_CODE, cniErrorOf } from './cni-error.ts';
+import { daemonFailure } from './daemon-calls.ts';
+import { writeDeletionNote } from './deletion-notes.ts';
+import { addressesIn } from './net-conf.ts';
+import { readPodArgs } from './pod-args.ts';
+import { refuseOwnNetns, sandboxOf, type VerbContext } from './verb.ts';
+
+/** Prints nothing. Throws CniError. */
+export async function del(context: VerbContext): Promise<null> {
+  const sandbox = sandboxOf(context, readPodArgs(context.invocation.args));
+  const failures: unknown[] = [];
+  const ips = await release(context, sandbox).catch((error: unknown) => {
+    failures.push(error);
+    return [];
+  });
+  try {
+    context.datapath.detach(sandbox, ips);
+  } catch (error) {
+    failures.push(error);
+  }
+  if (failures.length > 0) throw cniErrorOf(failures[0], CNI_CODE.tryAgainLater);
+  refuseOwnNetns(context); // only now: the address must not stay booked for a namespace that was wrong all along
+  return null;
+}
+
+/** The addresses the sandbox held, as far as the daemon knows. */
+async function release(context: VerbContext, sandbox: Sandbox): Promise<string[]> {
+  const { daemon, configuration, log, nowMs, signal } = context;
+  try {
+    return addressesIn(await daemon.release(sandbox, 'normal release', signal), sandbox.ifName);
+  } catch (error) {
+    if (!(error instanceof BackendError)) throw error;
+    if (error.code === 'not_found') return [];
+    if (!SILENT.includes(error.code)) throw daemonFailure(error, 'ReleaseIP');
+    writeDeletionNote(configuration.dataDir, sandbox, nowMs());
+    log.warn({ error: error.message, containerId: sandbox.containerId }, 'deletion noted for the daemon');
+    return [];
+  }
+}
+
+/** Nobody answered, or nobody will in time. A note about what was done after all does no harm. */
+const SILENT: readonly string[] = ['unreachable', 'broken', 'deadline_exceeded', 'canceled'];

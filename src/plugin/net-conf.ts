@@ -1,0 +1,44 @@
+/** What the daemon's reply asks for, checked before anything is made. */
+import { canonicalIp } from '../core/ip.ts';
+import type { Sandbox } from '../core/sandbox.ts';
+import { type AllocIPReply, IP_TYPE, type NetConf } from '../core/wire.ts';
+import { CNI_CODE, CniError } from './cni-error.ts';
+import type { PodWanted } from './pod-datapath.ts';
+
+const DEFAULT_MTU = 1500;
+
+type Reply = Pick<AllocIPReply, 'IPType' | 'NetConfs'>;
+
+/**
+ * The MTU is the daemon's word (it set the ENI's device), else the configuration's, else 1500.
+ * Throws CniError: 102 for a network we do not make, 11 for a reply that lacks what a pod needs.
+ */
+export function wantedFrom(reply: Reply, sandbox: Sandbox, mtu: number | null): PodWanted {
+  const conf = reply.NetConfs?.find(({ IfName }) => IfName === undefined || IfName === '' || IfName === sandbox.ifName);
+  if (conf === undefined) throw incomplete(`${sandbox.ifName} config is missing`);
+  if (reply.IPType !== IP_TYPE.eniMultiIp || conf.ENIInfo?.Trunk === true) {
+    const text = `network type ${reply.IPType ?? IP_TYPE.vpcIp}${conf.ENIInfo?.Trunk === true ? ' on a trunk ENI' : ''}`;
+    throw new CniError(CNI_CODE.unsupportedNetwork, `${text} is not supported`);
+  }
+  const ips = addressesOf(conf);
+  if (ips.length === 0) throw incomplete('no valid address');
+  const routeTable = conf.ENIInfo?.RouteTable ?? 0;
+  if (routeTable <= 0) throw incomplete('no route table of the ENI');
+  return { sandbox, ips, routeTable, mtu: conf.ENIInfo?.Mtu || mtu || DEFAULT_MTU };
+}
+
+/** Every address the reply names for this interface; what cannot be read is left out. */
+export function addressesIn(reply: Reply, ifName: string): string[] {
+  return (reply.NetConfs ?? [])
+    .filter(({ IfName }) => IfName === undefined || IfName === '' || IfName === ifName)
+    .flatMap(addressesOf);
+}
+
+function addressesOf(conf: NetConf): string[] {
+  const { IPv4 = '', IPv6 = '' } = conf.BasicInfo?.PodIP ?? {};
+  return [IPv4, IPv6].map((text) => canonicalIp(text.split('/')[0] ?? '')).filter((ip) => ip !== null);
+}
+
+function incomplete(text: string): CniError {
+  return new CniError(CNI_CODE.tryAgainLater, `the daemon's reply has ${text}`);
+}
