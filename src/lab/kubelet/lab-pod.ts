@@ -1,0 +1,31 @@
+/** A pod as the lab sees it: what was asked for, its sandbox, and how far it got. */
+import type { Netns } from '../netns/netns.ts';
+import type { EchoSocket } from '../probe/echo-socket.ts';
+import type { CniResult } from './cni-runtime.ts';
+
+export type PodPhase = 'starting' | 'running' | 'stopping' | 'gone' | 'failed';
+
+/** One try at a sandbox; the runtime gives every try a container id and a namespace of its own. */
+export type PodSandbox = { readonly containerId: string; readonly netns: Netns; readonly result: CniResult };
+
+export class LabPod {
+  readonly name: string;
+  readonly node: string;
+  phase: PodPhase = 'starting';
+  /** The last failure, as the plugin told it. */
+  failure: string | null = null;
+  sandbox: PodSandbox | null = null;
+  echo: EchoSocket | null = null;
+  /** From the first try to a working sandbox. */
+  startedInMs: number | null = null;
+
+  constructor(name: string, node: string) {
+    this.name = name;
+    this.node = node;
+  }
+
+  /** Addresses without their prefix; empty until it runs. */
+  get ips(): readonly string[] {
+    return (this.sandbox?.result.ips ?? []).map(({ address }) => address.split('/')[0] ?? '');
+  }
+}

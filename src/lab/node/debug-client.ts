@@ -1,0 +1,38 @@
+/** Reads a daemon's debug socket: what it reports of its actors, and whether it serves. */
+import { request } from 'node:http';
+import type { NodeReport } from '../../ports/introspection.ts';
+
+const TIMEOUT_MS = 2_000;
+
+/** Rejects when nothing listens there or the answer is no report. */
+export async function readReport(socketPath: string): Promise<NodeReport> {
+  const { status, body } = await get(socketPath, '/v1/report');
+  if (status !== 200) throw new Error(`${socketPath} answered ${status}: ${body.slice(0, 200)}`);
+  return JSON.parse(body) as NodeReport; // the daemon's own type, of the same build
+}
+
+/** True once the daemon serves; false while it does not, or nothing listens. */
+export async function isServing(socketPath: string): Promise<boolean> {
+  try {
+    return (await get(socketPath, '/v1/health')).status === 200;
+  } catch {
+    return false;
+  }
+}
+
+function get(socketPath: string, path: string): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const ask = request({ socketPath, path, timeout: TIMEOUT_MS }, (response) => {
+      let body = '';
+      response.setEncoding('utf8');
+      response.on('data', (text: string) => {
+        body += text;
+      });
+      response.once('end', () => resolve({ status: response.statusCode ?? 0, body }));
+      response.once('error', reject);
+    });
+    ask.once('timeout', () => ask.destroy(new Error(`${socketPath} did not answer within ${TIMEOUT_MS} ms`)));
+    ask.once('error', reject);
+    ask.end();
+  });
+}
