@@ -147,9 +147,10 @@ export const eniFactoryMachine = setup({
     tellPool: enqueueActions(({ context, enqueue, system }) => {
       const totals = totalsOf(context);
       if (JSON.stringify(totals) === JSON.stringify(context.totals)) return;
-      enqueue.assign({ totals });
       const idlePool = idlePoolIn(system);
-      if (idlePool !== undefined) enqueue.sendTo(idlePool, { type: 'poolChanged', totals, atMs: context.nowMs });
+      if (idlePool === undefined) return;
+      enqueue.assign({ totals });
+      enqueue.sendTo(idlePool, { type: 'poolChanged', totals, atMs: context.nowMs });
     }),
   },
 }).createMachine({

@@ -155,13 +155,7 @@ export const nodeMachine = setup({
           input: ({ context }) => ({ leases: context.recovered?.leases ?? [], nowMs: context.nowMs }),
           onError: 'failed',
         },
-        {
-          src: 'eniFactory',
-          id: ENI_FACTORY,
-          systemId: ENI_FACTORY,
-          input: ({ context }) => factoryInput(context),
-          onError: 'failed',
-        },
+        // Before the factory, which tells it the totals as it starts.
         {
           src: 'idlePool',
           id: IDLE_POOL,
@@ -172,6 +166,13 @@ export const nodeMachine = setup({
             backoffMs: context.settings.backoffMs,
             nowMs: context.nowMs,
           }),
+          onError: 'failed',
+        },
+        {
+          src: 'eniFactory',
+          id: ENI_FACTORY,
+          systemId: ENI_FACTORY,
+          input: ({ context }) => factoryInput(context),
           onError: 'failed',
         },
       ],

@@ -1,0 +1,139 @@
+/**
+ * One node's actors over the real SDK, HTTP and the simulated cloud in its fast profile; store and kernel are the fakes of their ports.
+ */
+import { randomUUID } from 'node:crypto';
+import { startNode } from '../../actors/node.ts';
+import { ecsCloud } from '../../src/adapters/ecs/ecs-cloud.ts';
+import { type MemoryDisk, memoryStore } from '../../src/adapters/level/memory-store.ts';
+import type { Lease } from '../../src/core/lease.ts';
+import { defaultSettings, type Settings } from '../../src/core/settings.ts';
+import { LAB_ACCESS_KEY } from '../../src/lab/cloud/keys.ts';
+import { type RunningCloud, runCloud } from '../../src/lab/cloud/run-cloud.ts';
+import type { Log } from '../../src/ports/log.ts';
+import { FakeKernel } from '../../src/simulation/fake-kernel.ts';
+import type { Settings as CloudSettings } from '../../src/vpc/settings.ts';
+import { defaultTopology } from '../../src/vpc/topology.ts';
+
+const INSTANCE = 'i-lab-node-1';
+const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
+const loud: Log = {
+  debug: (fields, message) => console.error(message, JSON.stringify(fields)),
+  info: (fields, message) => console.error(message, JSON.stringify(fields)),
+  warn: (fields, message) => console.error(message, JSON.stringify(fields)),
+  error: (fields, message) => console.error(message, JSON.stringify(fields)),
+};
+
+export type OneNode = Awaited<ReturnType<typeof oneNode>>;
+
+/** `instanceType` ecs.g6.large: 2 ENIs of 6 IPv4; ecs.g7.large: 3 of 6; ecs.g7.xlarge: 4 of 15. All counts include the primary. */
+export async function oneNode(options: {
+  settings?: Partial<Settings>;
+  instanceType?: string;
+  cloud?: Partial<CloudSettings>;
+}) {
+  const topology = defaultTopology(options.instanceType ?? 'ecs.g7.large', 1);
+  const cloud = await runCloud({ listen: '127.0.0.1:0', topology, profile: 'fast', settings: options.cloud ?? {} });
+  const disk: MemoryDisk = new Map();
+  const kernel = new FakeKernel();
+  const settings: Settings = {
+    ...defaultSettings,
+    nodeName: 'node-1',
+    coolDownMs: 50,
+    poolPeriodMs: 1_000,
+    describePeriodMs: 5,
+    backoffMs: 20,
+    backoffMaxMs: 200,
+    holdDownMs: 300,
+    ...options.settings,
+  };
+  const start = () => {
+    const endpoint = new URL(cloud.url).host;
+    return startNode({
+      settings,
+      ports: {
+        cloud: ecsCloud({
+          accessKeyId: LAB_ACCESS_KEY.accessKeyId,
+          accessKeySecret: LAB_ACCESS_KEY.accessKeySecret,
+          timeoutMs: 5_000,
+          rateLimits: {},
+          regionId: topology.regionId,
+          ecsEndpoint: endpoint,
+          vpcEndpoint: endpoint,
+          scheme: 'http',
+        }),
+        metadata: { identity: async () => identityOf(cloud), enis: async () => [] },
+        store: memoryStore(disk),
+        kernel,
+        clock: { nowMs: () => Date.now() },
+        entropy: { token: () => randomUUID(), fraction: () => Math.random() },
+        log: process.env.LOUD === undefined ? quiet : loud,
+      },
+    });
+  };
+  let node = start();
+  return {
+    cloud,
+    disk,
+    kernel,
+    get node() {
+      return node;
+    },
+    /** ADD for a pod of this name. */
+    add: (name: string, untilMs = Date.now() + 10_000, signal = new AbortController().signal): Promise<Lease> =>
+      node.allocator.allocate({ sandbox: sandbox(name), untilMs }, signal),
+    del: (name: string) =>
+      node.allocator.release(
+        { containerId: `c-${name}`, ifName: 'eth0', pod: sandbox(name).pod, reason: 'test' },
+        new AbortController().signal,
+      ),
+    report: () => node.introspection.report(),
+    truth: () => cloud.model.truth(Date.now()).enis.filter((eni) => eni.type !== 'Primary'),
+    calls: (api: string) => cloud.live.gateway.ledger.read(0, api),
+    /** A new life of the daemon over the same disk. */
+    restart: async () => {
+      await node.stop();
+      node = start();
+      await node.whenServing(AbortSignal.timeout(10_000));
+    },
+    serving: () => node.whenServing(AbortSignal.timeout(10_000)),
+    stop: async () => {
+      await node.stop();
+      await cloud.close();
+    },
+  };
+}
+
+export const sandbox = (name: string) => ({
+  containerId: `c-${name}`,
+  ifName: 'eth0',
+  netns: `/run/netns/${name}`,
+  network: 'enactor',
+  pod: { namespace: 'default', name, uid: null },
+});
+
+/** Polls until `check` holds; fails with `what` after five seconds. */
+export async function eventually(what: string, check: () => boolean, withinMs = 5_000): Promise<void> {
+  const untilMs = Date.now() + withinMs;
+  while (!check()) {
+    if (Date.now() > untilMs) throw new Error(`still not so after ${withinMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+function identityOf(cloud: RunningCloud) {
+  const view = cloud.model.metadata(INSTANCE, Date.now());
+  const truth = cloud.model.truth(Date.now());
+  const instance = truth.instances.find((one) => one.instanceId === INSTANCE);
+  const primary = truth.enis.find((eni) => eni.instanceId === INSTANCE && eni.type === 'Primary');
+  if (view === null || instance === undefined || primary === undefined) throw new Error('the instance is not there');
+  return {
+    instanceId: INSTANCE,
+    instanceType: instance.instanceType,
+    regionId: truth.regionId,
+    zoneId: instance.zoneId,
+    vpcId: instance.vpcId,
+    vSwitchId: primary.vSwitchId,
+    primaryMac: primary.mac,
+    nodeIp: primary.primaryIp,
+  };
+}
