@@ -1,0 +1,91 @@
+/**
+ * A lab node with a real container runtime: containerd in the node's namespace calls the built plugin through the CNI config
+ * that the node's daemon installed. Pods exist in the lab's API server first, as the kubelet would have learned of them there.
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { resourceNamed } from '../../src/lab/apiserver/resource.ts';
+import type { Lab } from '../../src/lab/lab.ts';
+import type { LabNode } from '../../src/lab/node/lab-node.ts';
+import { findPrograms, PLUGIN_NAME } from '../../src/lab/programs.ts';
+import { BUSYBOX_IMAGE, WEB_COMMAND } from './busybox-image.ts';
+import { type Containerd, DEBIAN_CNI_FOLDER, linkPlugins, startContainerd } from './containerd.ts';
+import { sourceSeenBy } from './web-probe.ts';
+
+const NAMESPACE = 'default';
+
+export type CriPod = {
+  readonly name: string;
+  readonly sandboxId: string;
+  /** From the sandbox status, which has it from the plugin's result. */
+  readonly ip: string;
+  readonly containerId: string;
+};
+
+export class CriNode {
+  readonly node: LabNode;
+  readonly containerd: Containerd;
+  readonly #lab: Lab;
+
+  private constructor(lab: Lab, node: LabNode, containerd: Containerd) {
+    this.#lab = lab;
+    this.node = node;
+    this.containerd = containerd;
+  }
+
+  /** Resolves when the runtime has taken the network up, so when the daemon has installed the CNI config. */
+  static async start(lab: Lab, node: LabNode): Promise<CriNode> {
+    const dir = join(node.dir, 'cri');
+    mkdirSync(dir);
+    const cniBinDir = join(dir, 'bin');
+    await linkPlugins(cniBinDir, [join(findPrograms().cniDir, PLUGIN_NAME), join(DEBIAN_CNI_FOLDER, 'loopback')]);
+    const netns = node.guest.netns.path;
+    const containerd = await startContainerd({ netns, runDir: join(dir, 'run'), cniBinDir, cniConfDir: node.confDir });
+    try {
+      await containerd.whenNetworkReady();
+    } catch (error) {
+      await containerd.stop();
+      throw error;
+    }
+    return new CriNode(lab, node, containerd);
+  }
+
+  /** Makes the pod's object, sandbox and one container that says which source address it was reached from. */
+  async startPod(name: string): Promise<CriPod> {
+    const { cri } = this.containerd;
+    const { metadata } = this.#lab.api.lifecycle.create(pods(), NAMESPACE, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name },
+      spec: { nodeName: this.node.name, containers: [{ name: 'web', image: BUSYBOX_IMAGE }] },
+    });
+    const sandboxId = await cri.runPodSandbox({ namespace: NAMESPACE, name, uid: metadata.uid });
+    const { ip } = await cri.sandboxStatus(sandboxId);
+    const containerId = await cri.runContainer(sandboxId, 'web', BUSYBOX_IMAGE, WEB_COMMAND);
+    return { name, sandboxId, ip, containerId };
+  }
+
+  /** The source address that `to` saw when `from`, a pod of this node, asked it. */
+  sourceSeen(from: CriPod, to: CriPod): Promise<string> {
+    return sourceSeenBy(this.containerd.cri, from.containerId, to.ip);
+  }
+
+  /** Stops the sandbox and its containers; the network is given back, the stopped sandbox stays until `removePod`. */
+  stopPod(pod: CriPod): Promise<void> {
+    return this.containerd.cri.stopPodSandbox(pod.sandboxId);
+  }
+
+  async removePod(pod: CriPod): Promise<void> {
+    await this.containerd.cri.removePodSandbox(pod.sandboxId);
+    const { api } = this.#lab;
+    const object = api.store.get(pods(), NAMESPACE, pod.name);
+    if (object !== null)
+      api.lifecycle.delete(pods(), object, { gracePeriodSeconds: 0, uid: null, resourceVersion: null });
+  }
+}
+
+function pods() {
+  const resource = resourceNamed('pods');
+  if (resource === null) throw new Error('the API server of the lab knows no pods');
+  return resource;
+}
