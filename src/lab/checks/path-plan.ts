@@ -1,0 +1,60 @@
+/**
+ * Every path between the places of a lab, by the kind of way that the packets take.
+ *
+ * Which ENI a pod is on comes from the cloud's truth, not from the daemon that is being judged.
+ */
+import type { Lab } from '../lab.ts';
+
+export type PathKind =
+  | 'pod to pod on one ENI'
+  | 'pod to pod across two ENIs of a node'
+  | 'pod to pod across nodes'
+  | 'pod to its node'
+  | 'node to its pod'
+  | 'node to a pod on another node'
+  | 'pod to another node'
+  | 'pod to a host elsewhere in the VPC'
+  | 'host elsewhere in the VPC to a pod';
+
+export const PATH_KINDS: readonly PathKind[] = [
+  'pod to pod on one ENI',
+  'pod to pod across two ENIs of a node',
+  'pod to pod across nodes',
+  'pod to its node',
+  'node to its pod',
+  'node to a pod on another node',
+  'pod to another node',
+  'pod to a host elsewhere in the VPC',
+  'host elsewhere in the VPC to a pod',
+];
+
+export type Path = { readonly kind: PathKind; readonly from: string; readonly to: string };
+
+export function pathsOf(lab: Lab): Path[] {
+  const eniByIp = new Map(lab.truth().enis.flatMap((eni) => eni.ipv4.map((ip) => [ip, eni.eniId] as const)));
+  const pods = [...lab.pods.values()].filter((pod) => pod.phase === 'running');
+  const eniOf = (ips: readonly string[]) => eniByIp.get(ips[0] ?? '');
+  const paths: Path[] = [];
+  for (const pod of pods) {
+    for (const other of pods) {
+      if (other === pod) continue;
+      const kind =
+        other.node !== pod.node
+          ? 'pod to pod across nodes'
+          : eniOf(other.ips) === eniOf(pod.ips)
+            ? 'pod to pod on one ENI'
+            : 'pod to pod across two ENIs of a node';
+      paths.push({ kind, from: pod.name, to: other.name });
+    }
+    for (const { name } of lab.nodes) {
+      const own = name === pod.node;
+      paths.push({ kind: own ? 'pod to its node' : 'pod to another node', from: pod.name, to: name });
+      paths.push({ kind: own ? 'node to its pod' : 'node to a pod on another node', from: name, to: pod.name });
+    }
+    for (const { name } of lab.hosts) {
+      paths.push({ kind: 'pod to a host elsewhere in the VPC', from: pod.name, to: name });
+      paths.push({ kind: 'host elsewhere in the VPC to a pod', from: name, to: pod.name });
+    }
+  }
+  return paths;
+}

@@ -1,0 +1,318 @@
+/**
+ * A VPC in a box: cloud, API server, router, nodes with their daemons, one machine elsewhere, and pods.
+ *
+ * Call it inside a box (src/lab/box); what it makes dies with the process at the latest. Everything but the endpoints is the
+ * production's: the daemon, the SDK in it, the plugin, the kernel.
+ */
+import { mkdirSync } from 'node:fs';
+import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
+import { Netlink } from '../adapters/netlink/netlink.ts';
+import { setLink } from '../adapters/netlink/wire/link.ts';
+import { parseCidr, vSwitchGateway } from '../core/ip.ts';
+import type { Truth } from '../vpc/model.ts';
+import type { Profile, Settings } from '../vpc/settings.ts';
+import type { Topology } from '../vpc/topology.ts';
+import { type ApiServer, startApiServer } from './apiserver/api-server.ts';
+import { resourceNamed } from './apiserver/resource.ts';
+import { prepareBox } from './box/inside-box.ts';
+import { type Cloud, createCloud } from './cloud/run-cloud.ts';
+import { Guest } from './guest/guest.ts';
+import { Hypervisor } from './hypervisor/hypervisor.ts';
+import { LabPod } from './kubelet/lab-pod.ts';
+import { labTopology } from './lab-topology.ts';
+import { leftovers } from './leftovers.ts';
+import { LabNode } from './node/lab-node.ts';
+import type { EchoSocket, ProbeResult } from './probe/echo-socket.ts';
+import { findPrograms, type Programs } from './programs.ts';
+import type { RefusedCounts } from './router/refused.ts';
+import { Router } from './router/router.ts';
+
+export type LabOptions = {
+  /** Machines with a daemon; 2 if not told. Those of a given topology are the instances whose name starts with `node-`. */
+  readonly nodes?: number;
+  readonly instanceType?: string;
+  readonly topology?: Topology;
+  /** How slow the cloud is; `fast` if not told. */
+  readonly profile?: Profile;
+  readonly cloudSettings?: Partial<Settings>;
+  /** Over the configuration file that the lab writes for its daemons. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly programs?: Programs;
+  readonly podStartTimeoutMs?: number;
+  /** Told of each step, one line each. */
+  readonly say?: (line: string) => void;
+};
+
+/** Whoever can be probed: a pod, a node or another machine, by name. */
+export type Place = { readonly name: string; readonly ips: readonly string[]; readonly echo: EchoSocket };
+
+const NODE_NAME = /^node-/;
+const SERVING_TIMEOUT_MS = 60_000;
+const POD_START_TIMEOUT_MS = 60_000;
+
+/** Small pools and short rests, so that things happen while one looks. */
+const labConfig = {
+  cluster_id: 'lab',
+  security_group: 'sg-lab',
+  min_pool_size: 1,
+  max_pool_size: 3,
+  cool_down: '3s',
+  pool_period: '2s',
+  describe_period: '200ms',
+  backoff: '200ms',
+} as const;
+
+export class Lab {
+  readonly runDir: string;
+  /** The lab's process as seen from outside the box, where its files are below /proc/<hostPid>/root. */
+  readonly hostPid: number;
+  readonly cloud: Cloud;
+  readonly api: ApiServer;
+  readonly router: Router;
+  readonly hypervisor: Hypervisor;
+  readonly nodes: readonly LabNode[];
+  /** Machines without a daemon. */
+  readonly hosts: readonly Guest[];
+  readonly #pods = new Map<string, LabPod>();
+  readonly #stopping = new AbortController();
+  readonly #say: (line: string) => void;
+  #stopped: Promise<string[]> | null = null;
+
+  /** Use startLab. */
+  constructor(parts: LabParts) {
+    this.runDir = parts.runDir;
+    this.hostPid = parts.hostPid;
+    this.cloud = parts.cloud;
+    this.api = parts.api;
+    this.router = parts.router;
+    this.hypervisor = parts.hypervisor;
+    this.nodes = parts.nodes;
+    this.hosts = parts.hosts;
+    this.#say = parts.say;
+  }
+
+  get pods(): ReadonlyMap<string, LabPod> {
+    return this.#pods;
+  }
+
+  node(name: string): LabNode {
+    const node = this.nodes.find((one) => one.name === name);
+    if (node === undefined)
+      throw new Error(`no node ${name}; there are ${this.nodes.map((one) => one.name).join(', ')}`);
+    return node;
+  }
+
+  /** Starts a pod on the named node, or on the one with the fewest, and resolves when it runs. Rejects when it does not start. */
+  async addPod(name: string, nodeName?: string): Promise<LabPod> {
+    if (this.#stopping.signal.aborted) throw new Error('the lab is stopping');
+    if (this.#pods.has(name) || this.#machine(name) !== null) throw new Error(`there is a ${name} already`);
+    const node = nodeName === undefined ? this.#emptiestNode() : this.node(nodeName);
+    const pod = new LabPod(name, node.name);
+    this.#pods.set(name, pod);
+    try {
+      await node.kubelet.start(pod, this.#stopping.signal);
+      return pod;
+    } catch (error) {
+      this.#pods.delete(name);
+      throw error;
+    }
+  }
+
+  /** Ends the pod and resolves when nothing of it is left. */
+  async removePod(name: string): Promise<void> {
+    const pod = this.#pods.get(name);
+    if (pod === undefined) throw new Error(`no pod ${name}`);
+    await this.node(pod.node).kubelet.stop(pod);
+    this.#pods.delete(name);
+  }
+
+  /** Throws for a name that is unknown, or a pod that does not run. */
+  place(name: string): Place {
+    const pod = this.#pods.get(name);
+    if (pod !== undefined) {
+      if (pod.echo === null) throw new Error(`pod ${name} is ${pod.phase}`);
+      return { name, ips: pod.ips, echo: pod.echo };
+    }
+    const machine = this.#machine(name);
+    if (machine === null) throw new Error(`nothing is called ${name}`);
+    return { name, ips: this.#addressesOf(machine.instanceId), echo: machine.echo };
+  }
+
+  /** Sends from one place to the first address of another and tells how it was seen. */
+  async probe(from: string, to: string, timeoutMs?: number): Promise<ProbeResult> {
+    const [ip] = this.place(to).ips;
+    if (ip === undefined) throw new Error(`${to} has no address`);
+    return this.place(from).echo.probe(ip, timeoutMs);
+  }
+
+  refused(): RefusedCounts {
+    return this.router.refused();
+  }
+
+  truth(): Truth {
+    return this.cloud.model.truth(this.cloud.live.nowMs());
+  }
+
+  /** What went wrong with the lab itself: daemons that ended, devices that could not be plugged. */
+  problems(): string[] {
+    return [
+      ...this.nodes.flatMap((node) => node.daemon?.problem ?? []).map((text) => text),
+      ...this.hypervisor.failures.map((error) => `hypervisor: ${error.message}`),
+    ];
+  }
+
+  /** Takes everything down in order and tells, as sentences, what went wrong or is left. Idempotent. */
+  stop(): Promise<string[]> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<string[]> {
+    this.#stopping.abort();
+    const trouble: string[] = [];
+    const attempt = async (what: string, work: () => Promise<unknown>) => {
+      await work().catch((error: unknown) => {
+        trouble.push(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+      });
+    };
+    if (this.#pods.size > 0) this.#say(`removing ${this.#pods.size} pods`);
+    await Promise.all([...this.#pods.keys()].map((name) => attempt(`pod ${name}`, () => this.removePod(name))));
+    this.#say(`stopping ${this.nodes.length} daemons`);
+    await Promise.all(this.nodes.map((node) => attempt(node.name, () => node.stop())));
+    trouble.push(...this.problems());
+    this.#say('taking the VPC down');
+    this.cloud.stop();
+    await attempt('API server', () => this.api.close());
+    await Promise.all([...this.nodes.map(({ guest }) => guest), ...this.hosts].map((guest) => guest.remove()));
+    this.router.close();
+    trouble.push(...leftovers(this.runDir).map((text) => `left behind: ${text}`));
+    return trouble;
+  }
+
+  #machine(name: string): Guest | null {
+    return [...this.nodes.map(({ guest }) => guest), ...this.hosts].find((guest) => guest.name === name) ?? null;
+  }
+
+  #addressesOf(instanceId: string): readonly string[] {
+    const primary = this.truth().enis.find((eni) => eni.instanceId === instanceId && eni.type === 'Primary');
+    return primary === undefined ? [] : [...primary.ipv4, ...primary.ipv6];
+  }
+
+  #emptiestNode(): LabNode {
+    const count = (node: LabNode) => [...this.#pods.values()].filter((pod) => pod.node === node.name).length;
+    const [first] = this.nodes.toSorted((a, b) => count(a) - count(b));
+    if (first === undefined) throw new Error('the lab has no nodes');
+    return first;
+  }
+}
+
+type LabParts = Pick<Lab, 'runDir' | 'hostPid' | 'cloud' | 'api' | 'router' | 'hypervisor' | 'nodes' | 'hosts'> & {
+  readonly say: (line: string) => void;
+};
+
+/**
+ * Builds the lab and resolves when every daemon serves. Throws BoxError outside a box, and whatever a part met; then nothing is
+ * left of what was built.
+ */
+export async function startLab(options: LabOptions = {}): Promise<Lab> {
+  const { runDir, hostPid } = prepareBox();
+  loopbackUp();
+  const say = options.say ?? (() => {});
+  const programs = options.programs ?? findPrograms();
+  const topology = options.topology ?? labTopology(options.nodes ?? 2, options.instanceType);
+  const nodes: LabNode[] = [];
+  const hosts: Guest[] = [];
+  const guests: Guest[] = [];
+  const cloud = createCloud({
+    topology,
+    profile: options.profile ?? 'fast',
+    ...(options.cloudSettings === undefined ? {} : { settings: options.cloudSettings }),
+  });
+  say(`cloud: ${topology.vSwitches.length} vSwitches, ${topology.instances.length} instances`);
+  const api = await startApiServer({ endGrace: false });
+  const router = Router.create(`${runDir}/router`);
+  const hypervisor = new Hypervisor(
+    router,
+    (id) => topology.vSwitches.find(({ vSwitchId }) => vSwitchId === id) ?? null,
+  );
+  cloud.model.subscribe(hypervisor.listen);
+  const lab = new Lab({ runDir, hostPid, cloud, api, router, hypervisor, nodes, hosts, say });
+  try {
+    for (const { instanceId, name } of lab.truth().instances) {
+      const guest = Guest.create(name, instanceId, `${runDir}/netns/${name}`);
+      guests.push(guest);
+      const addresses = await admit(lab, guest, topology);
+      if (!NODE_NAME.test(name)) {
+        hosts.push(guest);
+        continue;
+      }
+      const dir = `${runDir}/${name}`;
+      mkdirSync(dir);
+      const nodeIp = addresses[0] ?? '';
+      registerNode(api, name, instanceId, nodeIp);
+      const [spec] = topology.instances.filter((one) => one.instanceId === instanceId);
+      const zones = Object.fromEntries(
+        topology.vSwitches
+          .filter((one) => one.vSwitchId === spec?.vSwitchId)
+          .map((one) => [one.zoneId, [one.vSwitchId]]),
+      );
+      const config = { ...labConfig, vswitches: zones, ...options.config };
+      const podStartTimeoutMs = options.podStartTimeoutMs ?? POD_START_TIMEOUT_MS;
+      nodes.push(await LabNode.create({ guest, nodeIp, dir, cloud, api, programs, config, podStartTimeoutMs }));
+      say(`${name}: ${nodeIp} on ${instanceId}, starting its daemon`);
+    }
+    for (const node of nodes) node.startDaemon();
+    await Promise.all(nodes.map((node) => node.whenServing(SERVING_TIMEOUT_MS)));
+    say(`${nodes.length} daemons serve`);
+    return lab;
+  } catch (error) {
+    await lab.stop();
+    await Promise.all(guests.map((guest) => guest.remove()));
+    throw error;
+  }
+}
+
+/** Plugs the primary ENI in and configures it, as the instance's own boot would. */
+async function admit(lab: Lab, guest: Guest, topology: Topology): Promise<readonly string[]> {
+  const enis = lab.truth().enis.filter((eni) => eni.instanceId === guest.instanceId);
+  const present = enis.map((eni) => ({ ...eni, instanceId: guest.instanceId, primary: eni.type === 'Primary' }));
+  lab.hypervisor.admit(guest.instanceId, guest.netns, present);
+  const primary = present.find((eni) => eni.primary);
+  const vSwitch = topology.vSwitches.find(({ vSwitchId }) => vSwitchId === primary?.vSwitchId);
+  if (primary === undefined || vSwitch === undefined) throw new Error(`${guest.name} has no primary ENI`);
+  const { cidr, ipv6Cidr } = vSwitch;
+  await guest.boot([
+    ...primary.ipv4.map((ip) => ({ ip, prefix: parseCidr(cidr).prefix, gateway: vSwitchGateway(parseCidr(cidr)) })),
+    ...primary.ipv6.map((ip) => ({ ip, prefix: 128, gateway: vSwitchGateway(parseCidr(ipv6Cidr ?? cidr)) })),
+  ]);
+  return [...primary.ipv4, ...primary.ipv6];
+}
+
+function registerNode(api: ApiServer, name: string, instanceId: string, nodeIp: string): void {
+  const nodes = resourceNamed('nodes');
+  if (nodes === null) throw new Error('the API server of the lab knows no nodes');
+  api.lifecycle.create(nodes, null, {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, labels: { 'kubernetes.io/hostname': name, 'topology.kubernetes.io/zone': 'cn-lab-a' } },
+    spec: { providerID: `cn-lab.${instanceId}` },
+    status: {
+      addresses: [
+        { type: 'InternalIP', address: nodeIp },
+        { type: 'Hostname', address: name },
+      ],
+      nodeInfo: { containerRuntimeVersion: 'enactor-lab://1', kubeletVersion: 'v1.30.0' },
+    },
+  });
+}
+
+/** The box's own namespace, in which cloud and API server listen, comes with `lo` down. */
+function loopbackUp(): void {
+  const netlink = new Netlink(openKoffiLibc());
+  try {
+    const link = netlink.linkByName('lo');
+    if (link !== null) netlink.apply([setLink(link.index, { up: true })]);
+  } finally {
+    netlink.close();
+  }
+}
