@@ -1,0 +1,181 @@
+import t from 'tap';
+import { parseConfig } from '../../src/core/config.ts';
+import { defaultSettings } from '../../src/core/settings.ts';
+
+const keys = { access_key: 'id', access_secret: 'TOPSECRET' };
+const parse = (more: object = {}) => parseConfig(JSON.stringify({ ...keys, ...more }), 'node-1');
+
+function refusal(text: string): string {
+  try {
+    parseConfig(text, 'node-1');
+    return 'was taken';
+  } catch (thrown) {
+    return (thrown as Error).message;
+  }
+}
+const refusalOf = (more: object) => refusal(JSON.stringify({ ...keys, ...more }));
+
+t.test('config: what is not said has its default', async (t) => {
+  const config = parse();
+  t.strictSame(config.settings, { ...defaultSettings, nodeName: 'node-1' });
+  t.match(config, {
+    credentials: { accessKeyId: 'id', accessKeySecret: 'TOPSECRET' },
+    eniLinkKinds: ['device'],
+    serviceCidr: null,
+    notes: [],
+  });
+});
+
+t.test('config: every key reaches its setting', async (t) => {
+  const { settings, ...rest } = parse({
+    cluster_id: 'c1',
+    vswitches: { 'cn-a': ['vsw-1', 'vsw-2'], 'cn-b': ['vsw-3', 'vsw-1'] },
+    security_group: 'sg-2',
+    security_groups: ['sg-3', 'sg-1', 'sg-2'],
+    eni_tags: { team: 'x' },
+    min_pool_size: 2,
+    max_pool_size: 7,
+    max_eni: 3,
+    mtu: 8500,
+    cool_down: '1s',
+    pool_period: '2s',
+    describe_period: '3s',
+    attach_timeout: '4s',
+    settle_timeout: '5s',
+    detach_timeout: '6s',
+    call_timeout: '7s',
+    backoff: '8s',
+    backoff_max: '9s',
+    hold_down: '10m',
+    waiting_max: 5,
+    eni_link_kinds: ['device', 'veth'],
+    rate_limit: { CreateNetworkInterface: 10 },
+    service_cidr: '172.16.0.0/16,fd00::/112',
+  });
+  t.strictSame(settings, {
+    nodeName: 'node-1',
+    clusterId: 'c1',
+    minIdle: 2,
+    maxIdle: 7,
+    maxEnis: 3,
+    vSwitchIds: ['vsw-1', 'vsw-2', 'vsw-3'],
+    securityGroupIds: ['sg-1', 'sg-2', 'sg-3'],
+    eniTags: { team: 'x' },
+    mtu: 8500,
+    coolDownMs: 1_000,
+    poolPeriodMs: 2_000,
+    describePeriodMs: 3_000,
+    attachTimeoutMs: 4_000,
+    settleTimeoutMs: 5_000,
+    detachTimeoutMs: 6_000,
+    callTimeoutMs: 7_000,
+    backoffMs: 8_000,
+    backoffMaxMs: 9_000,
+    holdDownMs: 600_000,
+    waitingMax: 5,
+  });
+  t.match(rest, {
+    eniLinkKinds: ['device', 'veth'],
+    rateLimits: { CreateNetworkInterface: 10 },
+    serviceCidr: { IPv4: '172.16.0.0/16', IPv6: 'fd00::/112' },
+  });
+});
+
+t.test('config: speed divides every duration, the defaults too, and nothing positive becomes nothing', async (t) => {
+  const { settings } = parse({ speed: 10, cool_down: '0s', backoff: '1ms' });
+  t.match(settings, { coolDownMs: 0, backoffMs: 1, attachTimeoutMs: 6_000, holdDownMs: 60_000, waitingMax: 1_000 });
+});
+
+t.test('config: the high water mark wins, and that is noted', async (t) => {
+  const { settings, notes } = parse({ min_pool_size: 5, max_pool_size: 3 });
+  t.match(settings, { minIdle: 3, maxIdle: 3 });
+  t.match(notes, [/min_pool_size/]);
+});
+
+t.test('config: the result cannot be changed', async (t) => {
+  const config = parse({ vswitches: { a: ['vsw-1'] } });
+  t.ok(Object.isFrozen(config) && Object.isFrozen(config.settings) && Object.isFrozen(config.settings.vSwitchIds));
+});
+
+t.test('config: every refusal names the key and keeps the secret', async (t) => {
+  const cases: [object, RegExp][] = [
+    [{ no_such_key: 1 }, /config: no_such_key: no such key/],
+    [{ access_secret: '' }, /access_secret: is missing/],
+    [{ access_key: '' }, /access_key: is missing/],
+    [{ access_key: '', access_secret: '' }, /access_key: is missing/],
+    [{ access_secret: ['TOPSECRET'] }, /access_secret: /],
+    [{ min_pool_size: -1 }, /min_pool_size: /],
+    [{ min_pool_size: '5' }, /min_pool_size: /],
+    [{ min_pool_size: 1.5 }, /min_pool_size: /],
+    [{ mtu: 100 }, /mtu: /],
+    [{ cool_down: '-5s' }, /cool_down: is not a duration/],
+    [{ cool_down: 30 }, /cool_down: /],
+    [{ cool_down: '' }, /cool_down: is not a duration/],
+    [{ hold_down: '900h' }, /hold_down: is longer than a week/],
+    [{ attach_timeout: '0s' }, /attach_timeout: must be longer than nothing/],
+    [{ backoff: '10s', backoff_max: '5s' }, /backoff_max: is shorter than backoff/],
+    [{ speed: 0 }, /speed: /],
+    [{ speed: -1 }, /speed: /],
+    [{ vswitches: { a: 'vsw-1' } }, /vswitches\.a: /],
+    [
+      { security_groups: Array.from({ length: 11 }, (_, n) => `sg-${n}`) },
+      /security_groups: names 11 groups; the limit is 10/,
+    ],
+    [{ eni_tags: { a: 1 } }, /eni_tags\.a: /],
+    [
+      { eni_tags: Object.fromEntries(Array.from({ length: 18 }, (_, n) => [`k${n}`, ''])) },
+      /eni_tags: has more than 17/,
+    ],
+    [{ service_cidr: '172.16.0.0/33' }, /service_cidr: /],
+    [{ service_cidr: 'fd00::/112' }, /service_cidr: /],
+    [{ rate_limit: { X: 0 } }, /rate_limit\.X: /],
+    [{ eni_link_kinds: [] }, /eni_link_kinds: /],
+    [{ waiting_max: 0 }, /waiting_max: /],
+  ];
+  for (const [more, message] of cases) {
+    const said = refusalOf(more);
+    t.match(said, message);
+    t.match(said, /^code: InvalidArgs, msg: config/);
+    t.notMatch(said, /TOPSECRET/);
+  }
+});
+
+t.test('config: broken text is refused without quoting it', async (t) => {
+  for (const text of ['', '{"access_secret":"TOPSECRET",}', '{"access_secret":TOPSECRET}', '[]', 'null', '"x"']) {
+    const said = refusal(text);
+    t.match(said, /config is not/);
+    t.notMatch(said, /TOPSECRET|SECRET/);
+  }
+});
+
+t.test(
+  'config: Terway’s keys that would change behaviour are refused with a sentence, the harmless are not',
+  async (t) => {
+    for (const [more, message] of [
+      [{ ip_stack: 'dual' }, /ip_stack: pods get IPv4 alone/],
+      [{ enable_eni_trunking: true }, /enable_eni_trunking: trunk/],
+      [{ enable_erdma: true }, /enable_erdma: eRDMA/],
+      [{ ipam_type: 'crd' }, /ipam_type: /],
+      [{ enable_ip_prefix: true }, /enable_ip_prefix: /],
+      [{ eni_tag_filter: { a: 'b' } }, /eni_tag_filter: /],
+      [{ min_eni: 1 }, /min_eni: /],
+      [{ credential_path: '/x' }, /credential_path: /],
+    ] as const)
+      t.match(refusalOf(more), message);
+    const { notes } = parse({
+      version: '1',
+      region_id: 'cn-lab',
+      ip_stack: 'ipv4',
+      enable_eni_trunking: false,
+      ipam_type: '',
+      eni_tag_filter: {},
+      min_eni: 0,
+      eni_cap_ratio: 1,
+      enable_patch_pod_ips: true,
+    });
+    t.strictSame(
+      notes,
+      ['version', 'region_id', 'enable_patch_pod_ips'].map((key) => `${key}: has no effect here`),
+    );
+  },
+);
