@@ -50,6 +50,8 @@ export type ApiServer = {
   readonly lifecycle: Lifecycle;
   readonly admin: Admin;
   readonly handler: RequestHandler;
+  /** Calls back at every TLS connection from now on. */
+  onConnection(callback: () => void): void;
   /** Ends watches, drops connections, frees the port. Idempotent. */
   close(): Promise<void>;
 };
@@ -102,6 +104,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     lifecycle,
     admin,
     handler,
+    onConnection: (callback) => void server.on('secureConnection', callback),
     close: () => {
       lifecycle.close();
       admin.endWatches();

@@ -1,0 +1,93 @@
+/** Pods and nodes as the API server writes them, read into our values. What is absent there may be null, missing or empty. */
+import { z } from 'zod';
+import type { Node, Pod } from '../../ports/kubernetes.ts';
+import { KubernetesError } from './kubernetes-error.ts';
+
+const strings = z.record(z.string(), z.string()).nullish();
+
+const podSchema = z.object({
+  metadata: z.object({
+    namespace: z.string(),
+    name: z.string(),
+    uid: z.string(),
+    labels: strings,
+    annotations: strings,
+    deletionTimestamp: z.string().nullish(),
+    ownerReferences: z.array(z.object({ kind: z.string(), controller: z.boolean().nullish() })).nullish(),
+  }),
+  spec: z.object({ nodeName: z.string().nullish(), hostNetwork: z.boolean().nullish() }),
+  status: z
+    .object({
+      phase: z.string().nullish(),
+      podIP: z.string().nullish(),
+      podIPs: z.array(z.object({ ip: z.string().nullish() })).nullish(),
+    })
+    .nullish(),
+});
+
+const nodeSchema = z.object({
+  metadata: z.object({ name: z.string(), uid: z.string(), labels: strings, annotations: strings }),
+  spec: z
+    .object({
+      podCIDR: z.string().nullish(),
+      podCIDRs: z.array(z.string()).nullish(),
+      providerID: z.string().nullish(),
+    })
+    .nullish(),
+  status: z.object({ addresses: z.array(z.object({ type: z.string(), address: z.string() })).nullish() }).nullish(),
+});
+
+const listSchema = z.object({
+  metadata: z.object({ resourceVersion: z.string(), continue: z.string().nullish() }),
+  items: z.array(z.unknown()).nullish(),
+});
+
+const PHASES: readonly Pod['phase'][] = ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'];
+
+/** Throws KubernetesError naming the field that is not as a pod has it. */
+export function podOf(json: unknown): Pod {
+  const { metadata, spec, status } = checked('pod', podSchema, json);
+  const ips = (status?.podIPs ?? []).map(({ ip }) => ip ?? '').filter((ip) => ip !== '');
+  const podIp = status?.podIP ?? '';
+  return {
+    namespace: metadata.namespace,
+    name: metadata.name,
+    uid: metadata.uid,
+    nodeName: spec.nodeName || null,
+    phase: PHASES.find((phase) => phase === status?.phase) ?? 'Unknown',
+    hostNetwork: spec.hostNetwork ?? false,
+    labels: metadata.labels ?? {},
+    annotations: metadata.annotations ?? {},
+    podIPs: ips.length > 0 || podIp === '' ? ips : [podIp],
+    deletionMs: metadata.deletionTimestamp ? Date.parse(metadata.deletionTimestamp) : null,
+    ownerKind: metadata.ownerReferences?.find((owner) => owner.controller === true)?.kind ?? null,
+  };
+}
+
+export function nodeOf(json: unknown): Node {
+  const { metadata, spec, status } = checked('node', nodeSchema, json);
+  const cidrs = spec?.podCIDRs ?? [];
+  return {
+    name: metadata.name,
+    uid: metadata.uid,
+    labels: metadata.labels ?? {},
+    annotations: metadata.annotations ?? {},
+    podCidrs: cidrs.length > 0 || !spec?.podCIDR ? cidrs : [spec.podCIDR],
+    internalIps: (status?.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address),
+    providerId: spec?.providerID || null,
+  };
+}
+
+export type Page = { readonly version: string; readonly next: string | null; readonly pods: readonly Pod[] };
+
+export function podPage(json: unknown): Page {
+  const { metadata, items } = checked('list of pods', listSchema, json);
+  return { version: metadata.resourceVersion, next: metadata.continue || null, pods: (items ?? []).map(podOf) };
+}
+
+function checked<T>(what: string, schema: z.ZodType<T>, json: unknown): T {
+  const result = schema.safeParse(json);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw new KubernetesError(`not a ${what}: ${issue?.path.join('.')}: ${issue?.message}`, 0, '', result.error);
+}

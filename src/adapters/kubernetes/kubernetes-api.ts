@@ -1,0 +1,108 @@
+/** Port Kubernetes over a real API server. */
+import type { KubeConfig } from '@kubernetes/client-node';
+import { EnactorError } from '../../core/errors.ts';
+import type { KubeEvent, Kubernetes, Node, Pod, PodWatchEvent } from '../../ports/kubernetes.ts';
+import { ApiClient } from './api-client.ts';
+import { EventRecorder } from './event-recorder.ts';
+import { nodeOf, podOf } from './kube-values.ts';
+import { isNotFound } from './kubernetes-error.ts';
+import { listPods } from './list-pods.ts';
+import { PodWatch, type PodWatchPace } from './pod-watch.ts';
+
+export type KubernetesOptions = {
+  /** null: the service account of the pod this runs in. */
+  readonly kubeconfigPath: string | null;
+  /** Named as the source of events, beside the node. */
+  readonly component: string;
+  readonly host: string;
+  /** For each call but a watch; 10 s. */
+  readonly timeoutMs?: number;
+  readonly nowMs?: () => number;
+  readonly pace?: Partial<PodWatchPace>;
+};
+
+const PACE: PodWatchPace = {
+  firstPauseMs: 100,
+  maxPauseMs: 30_000,
+  steadyMs: 10_000,
+  watchSeconds: 300,
+  fraction: Math.random,
+};
+
+/**
+ * Reads the configuration; no server is asked yet. Rejects with EnactorError `invalidArgument` when it cannot be read or names no server.
+ */
+export async function connectKubernetes(options: KubernetesOptions): Promise<Kubernetes> {
+  const config = await loadConfig(options.kubeconfigPath);
+  const client = new ApiClient(config, options.timeoutMs ?? 10_000);
+  const source = { component: options.component, host: options.host };
+  const events = new EventRecorder(client, source, options.nowMs ?? Date.now);
+  return new KubernetesApi(client, events, { ...PACE, ...options.pace });
+}
+
+/** Half a second and 60 MB to load, so only whoever connects pays for it. */
+async function loadConfig(path: string | null): Promise<KubeConfig> {
+  const { KubeConfig } = await import('@kubernetes/client-node');
+  const config = new KubeConfig();
+  try {
+    if (path === null) config.loadFromCluster();
+    else config.loadFromFile(path);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new EnactorError('invalidArgument', `kubeconfig ${path ?? 'of the service account'}: ${why}`, error);
+  }
+  const server = config.getCurrentCluster()?.server ?? '';
+  if (URL.canParse(server) && !server.includes('//undefined')) return config;
+  const detail =
+    path === null ? 'this process runs in no pod with a service account' : `kubeconfig ${path} names no server`;
+  throw new EnactorError('invalidArgument', detail);
+}
+
+class KubernetesApi implements Kubernetes {
+  readonly #client: ApiClient;
+  readonly #events: EventRecorder;
+  readonly #pace: PodWatchPace;
+
+  constructor(client: ApiClient, events: EventRecorder, pace: PodWatchPace) {
+    this.#client = client;
+    this.#events = events;
+    this.#pace = pace;
+  }
+
+  async getPod(namespace: string, name: string, signal: AbortSignal): Promise<Pod | null> {
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
+    const json = await this.#find(path, signal);
+    return json === null ? null : podOf(json);
+  }
+
+  async getNode(name: string, signal: AbortSignal): Promise<Node | null> {
+    const json = await this.#find(`/api/v1/nodes/${encodeURIComponent(name)}`, signal);
+    return json === null ? null : nodeOf(json);
+  }
+
+  async listNodePods(nodeName: string, signal: AbortSignal): Promise<Pod[]> {
+    return (await listPods(this.#client, nodeName, signal)).pods;
+  }
+
+  watchNodePods(
+    nodeName: string,
+    onEvent: (event: PodWatchEvent) => void | Promise<void>,
+    signal: AbortSignal,
+    onTrouble: (why: string) => void = () => {},
+  ): Promise<void> {
+    return new PodWatch(this.#client, nodeName, onEvent, this.#pace).run(signal, onTrouble);
+  }
+
+  recordEvent(event: KubeEvent, signal: AbortSignal): Promise<void> {
+    return this.#events.record(event, signal);
+  }
+
+  async #find(path: string, signal: AbortSignal): Promise<unknown> {
+    try {
+      return await this.#client.json({ method: 'GET', path }, signal);
+    } catch (error) {
+      if (isNotFound(error)) return null;
+      throw error;
+    }
+  }
+}

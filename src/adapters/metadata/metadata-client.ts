@@ -1,0 +1,157 @@
+/**
+ * Reads single paths of the metadata service, with its token.
+ *
+ * A token is kept for half its life. A 401 renews it once for all who read meanwhile; a service without the token path is read
+ * without one, until it answers 403.
+ * Source: ECS "Use instance metadata", security-hardened mode.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { EnactorError } from '../../core/errors.ts';
+
+const TOKEN_PATH = '/latest/api/token';
+const META_DATA = '/latest/meta-data/';
+const TOKEN_TTL_SECONDS = 21_600; // the longest the service gives
+const BODY_MAX_BYTES = 1 << 20;
+/** 429, 5xx and the network are worth another try; each pause is this much longer than the last. */
+const PAUSE_GROWTH = 1.2;
+
+export type MetadataClientOptions = {
+  /** Without a slash at its end. */
+  readonly baseUrl: string;
+  /** For each request. */
+  readonly timeoutMs: number;
+  readonly tries: number;
+  readonly pauseMs: number;
+  readonly nowMs: () => number;
+};
+
+/** null: the service has no tokens. */
+type Token = { readonly value: string | null; readonly untilMs: number };
+type Answer = { readonly status: number; readonly text: string };
+
+export class MetadataClient {
+  readonly #options: MetadataClientOptions;
+  #token: Token | null = null;
+  #renewal: Promise<Token> | null = null;
+
+  constructor(options: MetadataClientOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The trimmed text at a path below `/latest/meta-data/`; null when the service says 404.
+   * Rejects with EnactorError `metadata` naming the path, or with AbortError. An empty answer or an HTML page is an error too.
+   */
+  async get(path: string, signal: AbortSignal): Promise<string | null> {
+    const used = await this.#currentToken(signal);
+    let answer = await this.#read(path, used, signal);
+    const isRefused = answer.status === 401 || (answer.status === 403 && used.value === null);
+    if (isRefused) answer = await this.#read(path, await this.#tokenAfter(used, signal), signal);
+    if (answer.status === 404) return null;
+    if (answer.status !== 200) throw metadataError(path, `HTTP ${answer.status}`);
+    const text = answer.text.trim();
+    if (text === '') throw metadataError(path, 'the answer is empty');
+    if (text.startsWith('<'))
+      throw metadataError(path, 'the answer is an HTML page: something stands in for the service');
+    return text;
+  }
+
+  #read(path: string, token: Token, signal: AbortSignal): Promise<Answer> {
+    const headers = token.value === null ? {} : { 'x-aliyun-ecs-metadata-token': token.value };
+    return this.#request('GET', `${META_DATA}${path}`, headers, signal);
+  }
+
+  #currentToken(signal: AbortSignal): Promise<Token> {
+    const token = this.#token;
+    return token !== null && this.#options.nowMs() < token.untilMs ? Promise.resolve(token) : this.#renew(signal);
+  }
+
+  /** A token other than the one refused: another reader may have renewed it already. */
+  #tokenAfter(refused: Token, signal: AbortSignal): Promise<Token> {
+    if (this.#token === refused) this.#token = null;
+    return this.#currentToken(signal);
+  }
+
+  /** One request for all readers, so no reader's signal ends it: it ends by its own timeout. */
+  async #renew(signal: AbortSignal): Promise<Token> {
+    this.#renewal ??= this.#issue().finally(() => {
+      this.#renewal = null;
+    });
+    return unlessAborted(this.#renewal, signal);
+  }
+
+  async #issue(): Promise<Token> {
+    const headers = { 'x-aliyun-ecs-metadata-token-ttl-seconds': String(TOKEN_TTL_SECONDS) };
+    const { status, text } = await this.#request('PUT', TOKEN_PATH, headers, new AbortController().signal);
+    const isWithout = status === 404 || status === 405;
+    const value = text.trim();
+    if (!isWithout && status !== 200) throw metadataError(TOKEN_PATH, `HTTP ${status}`);
+    if (!isWithout && !/^[\x21-\x7e]+$/.test(value)) throw metadataError(TOKEN_PATH, 'the answer is no token');
+    const untilMs = this.#options.nowMs() + (TOKEN_TTL_SECONDS * 1_000) / 2;
+    this.#token = { value: isWithout ? null : value, untilMs };
+    return this.#token;
+  }
+
+  async #request(method: string, path: string, headers: Record<string, string>, signal: AbortSignal): Promise<Answer> {
+    let pauseMs = this.#options.pauseMs;
+    for (let left = this.#options.tries - 1; ; left -= 1) {
+      const outcome = await this.#once(method, path, headers, signal);
+      const isWorthATry = 'failure' in outcome || outcome.status === 429 || outcome.status >= 500;
+      if (!isWorthATry) return outcome;
+      if (left <= 0 && 'failure' in outcome) throw outcome.failure;
+      if (left <= 0) return outcome as Answer;
+      await wait(pauseMs, undefined, { signal });
+      pauseMs *= PAUSE_GROWTH;
+    }
+  }
+
+  async #once(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<Answer | { readonly failure: EnactorError }> {
+    const { baseUrl, timeoutMs } = this.#options;
+    const timeout = AbortSignal.timeout(timeoutMs);
+    try {
+      const init = { method, headers, redirect: 'error' as const, signal: AbortSignal.any([signal, timeout]) };
+      const response = await fetch(`${baseUrl}${path}`, init);
+      return { status: response.status, text: await boundedText(path, response) };
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof EnactorError) return { failure: error };
+      const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : reasonOf(error);
+      return { failure: metadataError(path, why, error) };
+    }
+  }
+}
+
+export function metadataError(path: string, why: string, cause?: unknown): EnactorError {
+  return new EnactorError('metadata', `metadata ${path}: ${why}`, cause);
+}
+
+async function boundedText(path: string, response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  for await (const chunk of response.body ?? []) {
+    sizeBytes += chunk.length;
+    if (sizeBytes > BODY_MAX_BYTES) throw metadataError(path, `the answer is over ${BODY_MAX_BYTES} bytes long`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** fetch says `fetch failed` and keeps the reason in its cause. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? error.cause.message : error.message;
+}
+
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
