@@ -28,7 +28,7 @@ import type { CloudEni, InstanceLimits, VSwitch } from '../../core/eni.ts';
 import { type Cloud, CloudError, type CreateEni, type EniFilter } from '../../ports/cloud.ts';
 import { canonical, cloudEni } from './cloud-eni.ts';
 import { rateLimit } from './rate-limit.ts';
-import { rpcClient } from './rpc-client.ts';
+import { type RpcClient, rpcClient } from './rpc-client.ts';
 
 /** Source: DescribeNetworkInterfaces, MaxResults at most 500. Terway pages alike. */
 const ENI_PAGE_SIZE = 500;
@@ -38,7 +38,8 @@ const ENI_PAGES_MAX = 100;
 const ENI_IDS_MAX = 100;
 
 export type EcsOptions = {
-  readonly regionId: string;
+  /** Asked once, at the first call: metadata knows it, and may not answer yet when the daemon starts. */
+  readonly region: (signal: AbortSignal) => Promise<string>;
   /** `host[:port]`; null means the region's endpoint inside the VPC. */
   readonly ecsEndpoint: string | null;
   readonly vpcEndpoint: string | null;
@@ -51,14 +52,31 @@ export type EcsOptions = {
   readonly rateLimits: Readonly<Record<string, number>>;
 };
 
+type Region = { readonly regionId: string; readonly ecs: RpcClient; readonly vpc: RpcClient };
+
 export function ecsCloud(options: EcsOptions): Cloud {
-  const { regionId, scheme, accessKeyId, accessKeySecret, timeoutMs } = options;
+  const { scheme, accessKeyId, accessKeySecret, timeoutMs } = options;
   const access = { scheme, accessKeyId, accessKeySecret, timeoutMs };
-  const ecsEndpoint = options.ecsEndpoint ?? `ecs-vpc.${regionId}.aliyuncs.com`;
-  const vpcEndpoint = options.vpcEndpoint ?? `vpc-vpc.${regionId}.aliyuncs.com`;
-  const ecs = rpcClient({ ...access, endpoint: ecsEndpoint, version: '2014-05-26' });
-  const vpc = rpcClient({ ...access, endpoint: vpcEndpoint, version: '2016-04-28' });
+  let known: Region | null = null;
+  /** A failure to learn the region is not kept: the next call asks again. */
+  async function region(signal: AbortSignal): Promise<Region> {
+    if (known !== null) return known;
+    const regionId = await options.region(signal);
+    const ecsEndpoint = options.ecsEndpoint ?? `ecs-vpc.${regionId}.aliyuncs.com`;
+    const vpcEndpoint = options.vpcEndpoint ?? `vpc-vpc.${regionId}.aliyuncs.com`;
+    known ??= {
+      regionId,
+      ecs: rpcClient({ ...access, endpoint: ecsEndpoint, version: '2014-05-26' }),
+      vpc: rpcClient({ ...access, endpoint: vpcEndpoint, version: '2016-04-28' }),
+    };
+    return known;
+  }
   const limit = rateLimit(options.rateLimits);
+
+  async function turn(api: string, signal: AbortSignal): Promise<Region> {
+    await limit.take(api, signal);
+    return await region(signal);
+  }
 
   /** All pages, or none. */
   async function pages(filter: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<CloudEni[]> {
@@ -66,7 +84,7 @@ export function ecsCloud(options: EcsOptions): Cloud {
     const enis: CloudEni[] = [];
     let nextToken: string | undefined;
     for (let page = 0; page < ENI_PAGES_MAX; page += 1) {
-      await limit.take(action, signal);
+      const { regionId, ecs } = await turn(action, signal);
       const body = await ecs.call(
         action,
         DescribeNetworkInterfacesRequest,
@@ -87,7 +105,7 @@ export function ecsCloud(options: EcsOptions): Cloud {
   return {
     async instanceLimits(instanceType, signal): Promise<InstanceLimits> {
       const action = 'DescribeInstanceTypes';
-      await limit.take(action, signal);
+      const { ecs } = await turn(action, signal);
       const body = await ecs.call(
         action,
         DescribeInstanceTypesRequest,
@@ -111,7 +129,7 @@ export function ecsCloud(options: EcsOptions): Cloud {
       const action = 'DescribeVSwitches';
       const found: VSwitch[] = [];
       for (const vSwitchId of ids) {
-        await limit.take(action, signal);
+        const { regionId, vpc } = await turn(action, signal);
         const body = await vpc.call(
           action,
           DescribeVSwitchesRequest,
@@ -152,7 +170,7 @@ export function ecsCloud(options: EcsOptions): Cloud {
 
     async createEni(wanted: CreateEni, signal) {
       const action = 'CreateNetworkInterface';
-      await limit.take(action, signal);
+      const { regionId, ecs } = await turn(action, signal);
       const body = await ecs.call(
         action,
         CreateNetworkInterfaceRequest,
@@ -178,14 +196,14 @@ export function ecsCloud(options: EcsOptions): Cloud {
 
     async attachEni(eniId, instanceId, signal) {
       const action = 'AttachNetworkInterface';
-      await limit.take(action, signal);
+      const { regionId, ecs } = await turn(action, signal);
       const input = { regionId, networkInterfaceId: eniId, instanceId };
       await ecs.call(action, AttachNetworkInterfaceRequest, AttachNetworkInterfaceResponse, input, signal);
     },
 
     async detachEni(eniId, instanceId, signal) {
       const action = 'DetachNetworkInterface';
-      await limit.take(action, signal);
+      const { regionId, ecs } = await turn(action, signal);
       const input = { regionId, networkInterfaceId: eniId, instanceId };
       await unless(alreadyDone.detach, () =>
         ecs.call(action, DetachNetworkInterfaceRequest, DetachNetworkInterfaceResponse, input, signal),
@@ -194,7 +212,7 @@ export function ecsCloud(options: EcsOptions): Cloud {
 
     async deleteEni(eniId, signal) {
       const action = 'DeleteNetworkInterface';
-      await limit.take(action, signal);
+      const { regionId, ecs } = await turn(action, signal);
       const input = { regionId, networkInterfaceId: eniId };
       await unless(alreadyDone.delete, () =>
         ecs.call(action, DeleteNetworkInterfaceRequest, DeleteNetworkInterfaceResponse, input, signal),
@@ -203,7 +221,7 @@ export function ecsCloud(options: EcsOptions): Cloud {
 
     async assignIpv4(eniId, count, clientToken, signal) {
       const action = 'AssignPrivateIpAddresses';
-      await limit.take(action, signal);
+      const { regionId, ecs } = await turn(action, signal);
       const body = await ecs.call(
         action,
         AssignPrivateIpAddressesRequest,
@@ -220,7 +238,7 @@ export function ecsCloud(options: EcsOptions): Cloud {
     async unassignIpv4(eniId, ips, signal) {
       const action = 'UnassignPrivateIpAddresses';
       const unassign = async (some: readonly string[]) => {
-        await limit.take(action, signal);
+        const { regionId, ecs } = await turn(action, signal);
         const input = { regionId, networkInterfaceId: eniId, privateIpAddress: [...some] };
         await ecs.call(action, UnassignPrivateIpAddressesRequest, UnassignPrivateIpAddressesResponse, input, signal);
       };

@@ -2,6 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { type EcsOptions, ecsCloud } from '../../../src/adapters/ecs/ecs-cloud.ts';
+import { EnactorError } from '../../../src/core/errors.ts';
 import { LAB_ACCESS_KEY } from '../../../src/lab/cloud/keys.ts';
 import { type CloudOptions, type RunningCloud, runCloud } from '../../../src/lab/cloud/run-cloud.ts';
 import type { CloudError, CreateEni } from '../../../src/ports/cloud.ts';
@@ -10,7 +11,7 @@ const signal = () => AbortSignal.timeout(20_000);
 
 function adapter(endpoint: string, options: Partial<EcsOptions> = {}) {
   return ecsCloud({
-    regionId: 'cn-lab',
+    region: async () => 'cn-lab',
     ecsEndpoint: endpoint,
     vpcEndpoint: endpoint,
     scheme: 'http',
@@ -252,4 +253,20 @@ t.test('ecs: a signal ends the wait, not the call', async (t) => {
   });
   // The abandoned call fails later, in the background: unhandled, it would end the process.
   await new Promise((resolve) => setTimeout(resolve, 400));
+});
+
+t.test('ecs: the region is asked once, and again only when it could not be told', async (t) => {
+  const running = await lab(t);
+  let asked = 0;
+  const cloud = adapter(hostOf(running), {
+    region: async () => {
+      asked += 1;
+      if (asked === 1) throw new EnactorError('metadata', 'region-id: HTTP 500');
+      return 'cn-lab';
+    },
+  });
+  t.match(await failure(cloud.describeEnis({}, signal())), { code: 'metadata' });
+  t.equal((await cloud.describeEnis({}, signal())).length, 2);
+  await cloud.vSwitches(['vsw-lab-1'], signal());
+  t.equal(asked, 2);
 });
