@@ -1,6 +1,7 @@
 /** Port PodDatapath over the kernel of this machine. */
 
-import { isOwnNetns, PodNamespace, PodNetwork } from '../adapters/datapath/pod-network.ts';
+import { isOwnNetns, PodNamespace } from '../adapters/datapath/pod-namespace.ts';
+import { PodNetwork } from '../adapters/datapath/pod-network.ts';
 import { POD_GATEWAY, podPlan } from '../adapters/datapath/pod-plan.ts';
 import type { Libc } from '../adapters/netlink/libc.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
@@ -11,24 +12,24 @@ export function hostDatapath(libc: Libc): PodDatapath {
   return {
     gateway: POD_GATEWAY,
     isOwnNetns,
-    open: (netns) => openPod(network, netns),
+    open: (netns) => openPod(libc, network, netns),
     detach: (sandbox, ips) => network.detach(sandbox, ips),
   };
 }
 
-function openPod(network: PodNetwork, netns: string): OpenPod {
-  const namespace = usable(netns, () => new PodNamespace(netns));
+function openPod(libc: Libc, network: PodNetwork, netns: string): OpenPod {
+  const namespace = openNamespace(libc, netns);
   return {
-    hasInterface: (ifName) => usable(netns, () => network.hasInterface(namespace, ifName)),
+    hasInterface: (ifName) => namespace.netlink.linkByName(ifName) !== null,
     attach: (wanted) => network.attach(podPlan(wanted), namespace),
     verify: (wanted) => network.verify(podPlan(wanted), namespace),
     close: () => namespace.close(),
   };
 }
 
-function usable<T>(netns: string, work: () => T): T {
+function openNamespace(libc: Libc, netns: string): PodNamespace {
   try {
-    return work();
+    return new PodNamespace(libc, netns);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new CniError(CNI_CODE.invalidNetns, `CNI_NETNS ${netns} cannot be used: ${why}`, '', error);

@@ -1,4 +1,3 @@
-import { closeSync, fstatSync, openSync, statSync } from 'node:fs';
 import { EnactorError } from '../../core/errors.ts';
 import { familyOf } from '../../core/ip.ts';
 import type { Sandbox } from '../../core/sandbox.ts';
@@ -14,6 +13,7 @@ import { setNeighbour } from '../netlink/wire/neighbour.ts';
 import { addRoute, deleteRoute } from '../netlink/wire/route.ts';
 import { addRule, deleteRule } from '../netlink/wire/rule.ts';
 import { addressesBehind, deletePodRules, findHostVeth, GONE, isHostVeth, isOwned, routeTo } from './host-veth.ts';
+import { isOwnNetns, PodNamespace } from './pod-namespace.ts';
 import { hostPrefix, type PodPlan } from './pod-plan.ts';
 import { sandboxDevice } from './sandbox-device.ts';
 import { ALL_RP_FILTER, deviceSysctl, ensureSysctls, notStrict, readSysctl, type Sysctl } from './sysctl.ts';
@@ -21,55 +21,12 @@ import { firstMissing } from './verify-pod.ts';
 
 export type Attached = { readonly hostName: string; readonly hostMac: string; readonly podMac: string };
 
-/**
- * An open pod namespace. It is opened before an address is asked for, so that a namespace that cannot be used costs none, and
- * held open meanwhile: the path may come to mean another namespace, the descriptor cannot.
- */
-export class PodNamespace {
-  readonly path: string;
-  readonly fd: number;
-
-  /** Throws the system error of open(2). */
-  constructor(path: string) {
-    this.path = path;
-    this.fd = openSync(path, 'r');
-  }
-
-  /** The path still leads here; false once the runtime has taken the namespace down. */
-  isCurrent(): boolean {
-    const here = fstatSync(this.fd);
-    const there = statSync(this.path, { throwIfNoEntry: false });
-    return there !== undefined && there.dev === here.dev && there.ino === here.ino;
-  }
-
-  close(): void {
-    closeSync(this.fd);
-  }
-}
-
-/** Whether the path leads to the namespace this process runs in. False when it leads nowhere. */
-export function isOwnNetns(path: string): boolean {
-  const own = statSync('/proc/thread-self/ns/net');
-  const there = path === '' ? undefined : statSync(path, { throwIfNoEntry: false });
-  return there !== undefined && there.dev === own.dev && there.ino === own.ino;
-}
-
 /** Makes, removes and verifies what a pod's network consists of (pod-plan.ts). Synchronous throughout. */
 export class PodNetwork {
   readonly #libc: Libc;
 
   constructor(libc: Libc) {
     this.#libc = libc;
-  }
-
-  /** Throws NetlinkError when the namespace cannot be entered. */
-  hasInterface(namespace: PodNamespace, ifName: string): boolean {
-    const pod = new Netlink(this.#libc, namespace.fd);
-    try {
-      return pod.linkByName(ifName) !== null;
-    } finally {
-      pod.close();
-    }
   }
 
   /**
@@ -80,24 +37,21 @@ export class PodNetwork {
   attach(plan: PodPlan, namespace: PodNamespace): Attached {
     const host = new Netlink(this.#libc);
     const undo: Request[] = [];
-    let pod: Netlink | null = null;
     try {
-      pod = new Netlink(this.#libc, namespace.fd);
-      if (pod.linkByName(plan.sandbox.ifName) !== null) throw taken(plan.sandbox.ifName, namespace.path);
+      if (namespace.netlink.linkByName(plan.sandbox.ifName) !== null) throw taken(plan.sandbox.ifName, namespace.path);
       if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
       const hostName = this.#freeHostName(host, plan);
       const hostLink = this.#createVeth(host, plan, hostName, namespace, undo);
       this.#prepareDevices(plan, hostName, namespace);
       deletePodRules(host, plan.ips);
       this.#addHostObjects(host, plan, hostLink, undo);
-      this.#addPodObjects(pod, plan);
+      this.#addPodObjects(namespace.netlink, plan);
       if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
       return { hostName, hostMac: plan.device.hostMac, podMac: plan.device.podMac };
     } catch (error) {
       host.execute(undo.reverse()); // the first cause is what the caller has to see, not what the undo met
       throw error;
     } finally {
-      pod?.close();
       host.close();
     }
   }
@@ -127,11 +81,9 @@ export class PodNetwork {
   /** null when all is there, else the first object that is missing, in words. Changes nothing. */
   verify(plan: PodPlan, namespace: PodNamespace): string | null {
     const host = new Netlink(this.#libc);
-    const pod = new Netlink(this.#libc, namespace.fd);
     try {
-      return firstMissing(plan, host, pod);
+      return firstMissing(plan, host, namespace.netlink);
     } finally {
-      pod.close();
       host.close();
     }
   }
@@ -216,16 +168,14 @@ export class PodNetwork {
   #deletePodEnd(sandbox: Sandbox, podMac: string): void {
     if (sandbox.netns === '' || isOwnNetns(sandbox.netns)) return;
     let namespace: PodNamespace | null = null;
-    let pod: Netlink | null = null;
     try {
-      namespace = new PodNamespace(sandbox.netns);
-      pod = new Netlink(this.#libc, namespace.fd);
+      namespace = new PodNamespace(this.#libc, sandbox.netns);
+      const pod = namespace.netlink;
       const link = pod.linkByName(sandbox.ifName);
       if (link !== null && link.mac === podMac) pod.apply([deleteLink(link)], GONE);
     } catch {
       // A path that is gone or no namespace has nothing to delete.
     } finally {
-      pod?.close();
       namespace?.close();
     }
   }

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'tap';
-import { PodNamespace, PodNetwork } from '../../../src/adapters/datapath/pod-network.ts';
+import { PodNamespace } from '../../../src/adapters/datapath/pod-namespace.ts';
+import { PodNetwork } from '../../../src/adapters/datapath/pod-network.ts';
 import { type PodPlan, podPlan } from '../../../src/adapters/datapath/pod-plan.ts';
 import { hostVethName } from '../../../src/adapters/datapath/sandbox-device.ts';
 import type { Sandbox } from '../../../src/core/sandbox.ts';
@@ -24,7 +25,7 @@ function planOf(sandbox: Sandbox, ips = ['192.168.0.10', 'fd00::10'], routeTable
 }
 
 function attach(host: TestNamespace, plan: PodPlan): string {
-  const namespace = new PodNamespace(plan.sandbox.netns);
+  const namespace = new PodNamespace(libc, plan.sandbox.netns);
   try {
     return host.run(() => network.attach(plan, namespace).hostName);
   } finally {
@@ -33,7 +34,7 @@ function attach(host: TestNamespace, plan: PodPlan): string {
 }
 
 function verify(host: TestNamespace, plan: PodPlan): string | null {
-  const namespace = new PodNamespace(plan.sandbox.netns);
+  const namespace = new PodNamespace(libc, plan.sandbox.netns);
   try {
     return host.run(() => network.verify(plan, namespace));
   } finally {
