@@ -86,7 +86,7 @@ export class MetadataClient {
     const isWithout = status === 404 || status === 405;
     const value = text.trim();
     if (!isWithout && status !== 200) throw metadataError(TOKEN_PATH, `HTTP ${status}`);
-    if (!isWithout && !/^[\x21-\x7e]+$/.test(value)) throw metadataError(TOKEN_PATH, 'the answer is no token');
+    if (!isWithout && !/^[\w+/=.~-]+$/.test(value)) throw metadataError(TOKEN_PATH, 'the answer is no token');
     const untilMs = this.#options.nowMs() + (TOKEN_TTL_SECONDS * 1_000) / 2;
     this.#token = { value: isWithout ? null : value, untilMs };
     return this.#token;
@@ -126,8 +126,10 @@ export class MetadataClient {
   }
 }
 
+/** Names the whole path, as an operator would fetch it. */
 export function metadataError(path: string, why: string, cause?: unknown): EnactorError {
-  return new EnactorError('metadata', `metadata ${path}: ${why}`, cause);
+  const whole = path.startsWith('/') ? path : `${META_DATA}${path}`;
+  return new EnactorError('metadata', `metadata ${whole}: ${why}`, cause);
 }
 
 async function boundedText(path: string, response: Response): Promise<string> {
