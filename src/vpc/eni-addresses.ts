@@ -38,11 +38,11 @@ export function unassignAddresses(
 ): null {
   const eni = changeable(world, input.eniId, moment);
   const ips = input.ips.map((text) => canonicalIp(text) ?? text);
-  for (const ip of ips) {
+  for (const [index, ip] of ips.entries()) {
+    if (ips.indexOf(ip) !== index) throw cloudError('InvalidIp.IpRepeated', ip);
     const there = held(eni, family).some((one) => one.ip === ip);
     if (!there || ip === primaryIp(eni)) throw cloudError('InvalidIp.IpUnassigned', ip);
   }
-  if (new Set(ips).size < ips.length) throw cloudError('InvalidIp.IpRepeated', ips.join(', '));
   eni.busyUntilMs = moment.answerMs;
   for (const ip of ips) removeIp(world, eni, ip, moment);
   return null;

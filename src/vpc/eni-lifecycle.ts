@@ -141,7 +141,7 @@ export function deleteEni(world: World, input: Input<'DeleteNetworkInterface'>, 
 export function happen(world: World, due: Due): void {
   const eni = world.enis.get(due.eniId);
   if (eni === undefined || eni.epoch !== due.epoch) return;
-  if (due.step === 'created' || due.step === 'statusEnds') world.setStatus(eni, 'Available', due.atMs);
+  if (due.step === 'created') world.setStatus(eni, 'Available', due.atMs);
   if (due.step === 'attached') becomeInUse(world, eni, due.atMs);
   if (due.step === 'plugged') plug(world, eni, due.atMs);
   if (due.step === 'attachFailed' || due.step === 'detached') becomeAvailable(world, eni, due.atMs);

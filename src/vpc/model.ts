@@ -4,7 +4,7 @@
  * Whoever drives it (an HTTP server on real time, a simulation on a virtual clock) calls `advance` no later than `nextDueMs`;
  * every call advances by itself first. The answer of a call is computed at once, `answerMs` says when the caller gets it.
  */
-import { build, TopologyError } from './build.ts';
+import { build } from './build.ts';
 import {
   describeEni,
   describeEnis,
@@ -112,12 +112,7 @@ export class VpcModel {
   /** Adds to what exists. Throws TopologyError, with nothing built, when a part does not fit. */
   build(topology: Omit<Topology, 'regionId' | 'ownerId'>, nowMs: number): void {
     this.advance(nowMs);
-    try {
-      build(this.#world, topology, nowMs);
-    } catch (error) {
-      if (error instanceof TopologyError) throw error;
-      throw new TopologyError('topology', error instanceof Error ? error.message : String(error));
-    }
+    build(this.#world, topology, nowMs);
   }
 
   /** Events from now on, in order and synchronously. What exists already is in `truth`. Answers with the way to stop. */

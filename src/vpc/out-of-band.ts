@@ -9,6 +9,7 @@ import type { EniRecord } from './eni-record.ts';
 import { cloudError } from './errors.ts';
 import { pickAddresses } from './pick-addresses.ts';
 import type { Want } from './requests.ts';
+import type { Step } from './timeline.ts';
 import type { InstanceStatus } from './topology.ts';
 import type { World } from './world.ts';
 
@@ -29,7 +30,10 @@ export type Change =
   | { readonly change: 'attachEni'; readonly eniId: string; readonly instanceId: string }
   | { readonly change: 'detachEni'; readonly eniId: string }
   | { readonly change: 'deleteEni'; readonly eniId: string }
-  /** Pins a status; whatever was to happen no longer does. `forMs`: becomes Available after that, null: never by itself. */
+  /**
+   * Pins a status; whatever was to happen no longer does. After `forMs` a passing status ends as it always does (Attaching in
+   * InUse, Deleting in nothing); null, or a resting status: it stays.
+   */
   | {
       readonly change: 'setEniStatus';
       readonly eniId: string;
@@ -84,8 +88,8 @@ export function changeOutOfBand(world: World, change: Change, nowMs: number): re
       const eni = world.eni(change.eniId);
       eni.epoch += 1;
       world.setStatus(eni, change.status, nowMs);
-      if (change.forMs !== null)
-        world.plan(eni, eni.instanceId === null ? 'statusEnds' : 'detached', nowMs + change.forMs);
+      const step = endOf(change.status, eni.instanceId !== null);
+      if (change.forMs !== null && step !== null) world.plan(eni, step, nowMs + change.forMs);
       return [eni.eniId];
     }
     case 'withhold':
@@ -137,6 +141,14 @@ function createForeign(world: World, change: Change & { change: 'createEni' }, n
     becomeInUse(world, eni, nowMs);
   }
   return eni.eniId;
+}
+
+/** How a passing status ends; null for a resting one. */
+function endOf(status: EniStatus, attached: boolean): Step | null {
+  if (status === 'Creating') return 'created';
+  if (status === 'Attaching') return attached ? 'attached' : 'created';
+  if (status === 'Detaching') return 'detached';
+  return status === 'Deleting' ? 'deleted' : null;
 }
 
 function secondaryIps(eni: EniRecord): readonly string[] {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Fault } from '../../vpc/faults.ts';
 import type { Change } from '../../vpc/out-of-band.ts';
 import { type Delays, defaultSettings, PROFILES, type Settings } from '../../vpc/settings.ts';
+import { isApiName } from './apis.ts';
 import { instanceStatusSchema } from './topology-file.ts';
 
 const id = z.string().min(1);
@@ -10,8 +11,15 @@ const ms = z.number().min(0);
 const count = z.int().min(0);
 const tags = z.record(z.string(), z.string());
 
+const api = z
+  .string()
+  .refine(
+    (name) => isApiName(name) || name === 'Metadata' || name === '*',
+    'is no API of this cloud, nor Metadata or *',
+  );
+
 const planted = {
-  api: id,
+  api,
   times: z.int().min(1).default(1),
   params: z.record(z.string(), z.string()).default({}),
 };
@@ -95,7 +103,7 @@ const settingsSchema = z.strictObject({
   delays: z.strictObject(Object.fromEntries(delayNames.map((name) => [name, ms.optional()]))).optional(),
   speed: z.number().positive().optional(),
   jitter: z.number().min(0).max(1).optional(),
-  throttlePerMinute: z.record(z.string(), count).optional(),
+  throttlePerMinute: z.record(z.string().refine(isApiName, 'is no API of this cloud'), count).optional(),
   conflicts: z.boolean().optional(),
   unknownEni: z.enum(['error', 'empty']).optional(),
   pageMax: z.int().min(1).optional(),

@@ -5,7 +5,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { TopologyError } from '../../vpc/build.ts';
+import { TopologyError } from '../../vpc/check-topology.ts';
 import { CloudError } from '../../vpc/errors.ts';
 import { changedSettings, changeSchema, faultSchema, listenSchema } from './admin-schema.ts';
 import type { EventLog } from './event-log.ts';
@@ -44,8 +44,7 @@ export class Admin {
       'GET events': async ({ query }) => events.read(numberIn(query, 'since'), numberIn(query, 'waitMs')),
       'GET faults': () => ({ faults: gateway.faults.list(), holding: cloud.holding() }),
       'POST faults': (message) => {
-        const body = jsonOf(message);
-        const faults = z.array(faultSchema).parse(Array.isArray(body) ? body : [body]);
+        const faults = oneOrMore(faultSchema, jsonOf(message));
         return { ids: faults.map((fault) => gateway.faults.plant(fault)) };
       },
       'DELETE faults': (_, rest) => {
@@ -58,11 +57,12 @@ export class Admin {
         return { removed: known.filter(Boolean).length, released };
       },
       'POST change': (message) => {
-        const body = jsonOf(message);
-        const changes = z.array(changeSchema).parse(Array.isArray(body) ? body : [body]);
-        const touched = changes.map((change) => model.change(change, cloud.nowMs()));
-        cloud.touched();
-        return { touched: Array.isArray(body) ? touched : touched[0] };
+        const changes = oneOrMore(changeSchema, jsonOf(message));
+        try {
+          return { touched: changes.map((change) => model.change(change, cloud.nowMs())) };
+        } finally {
+          cloud.touched();
+        }
       },
       'POST topology': (message) => {
         model.build(topologyPartsSchema.parse(jsonOf(message)), cloud.nowMs());
@@ -125,9 +125,23 @@ function problemsOf(error: unknown): { status: number; problems: readonly Proble
     return { status: 400, problems: [{ field: error.field, message: error.message }] };
   }
   if (error instanceof CloudError) {
-    return { status: 409, problems: [{ field: null, message: `${error.code}: ${error.message}` }] };
+    const field = fieldOfCode.find(([code]) => code.test(error.code))?.[1] ?? null;
+    return { status: 409, problems: [{ field, message: `${error.code}: ${error.message}` }] };
   }
   throw error;
+}
+
+/** Which field of a change an error of the model is about. */
+const fieldOfCode: readonly (readonly [RegExp, string])[] = [
+  [/^InvalidEniId/, 'eniId'],
+  [/^InvalidInstanceId/, 'instanceId'],
+  [/^InvalidVSwitchId\.IpInvalid|^InvalidIp/, 'ips'],
+  [/^InvalidVSwitch/, 'vSwitchId'],
+];
+
+/** A single body or a list of them. */
+function oneOrMore<T>(schema: z.ZodType<T>, body: unknown): readonly T[] {
+  return Array.isArray(body) ? z.array(schema).parse(body) : [schema.parse(body)];
 }
 
 function jsonOf(message: HttpMessage): unknown {
