@@ -28,8 +28,8 @@ export type Config = {
   readonly rateLimits: Readonly<Record<string, number>>;
   /** null when the file does not tell. */
   readonly serviceCidr: IPSet | null;
-  /** Kinds of links that may be an ENI's device. */
-  readonly eniLinkKinds: readonly string[];
+  /** Kinds of links that may be an ENI's device: `device` is a physical or virtio one, the lab plugs in veths. */
+  readonly eniLinkKinds: readonly ('device' | 'veth')[];
   /** What was read otherwise than it was written, for the log. */
   readonly notes: readonly string[];
 };
@@ -76,7 +76,10 @@ const schema = z.strictObject({
   backoff_max: period.optional(),
   hold_down: duration.optional(),
   waiting_max: z.int().min(1).max(100_000).default(defaultSettings.waitingMax),
-  eni_link_kinds: z.array(id).min(1).default(['device']),
+  eni_link_kinds: z
+    .array(z.enum(['device', 'veth']))
+    .min(1)
+    .default(['device']),
   speed: z.number().positive().max(1_000_000).default(1),
   rate_limit: z.record(z.string(), z.int().min(1)).default({}),
   service_cidr: cidrs.optional(),

@@ -130,6 +130,7 @@ t.test('config: every refusal names the key and keeps the secret', async (t) => 
     [{ service_cidr: 'fd00::/112' }, /service_cidr: /],
     [{ rate_limit: { X: 0 } }, /rate_limit\.X: /],
     [{ eni_link_kinds: [] }, /eni_link_kinds: /],
+    [{ eni_link_kinds: ['bridge'] }, /eni_link_kinds\.0: /],
     [{ waiting_max: 0 }, /waiting_max: /],
   ];
   for (const [more, message] of cases) {

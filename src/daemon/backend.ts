@@ -1,0 +1,95 @@
+/**
+ * The service itself: wire requests onto Allocator and Kubernetes, and their answers back.
+ *
+ * ADD is checked against the API server, so that no address is spent on a pod that is not (or no longer) this node's; a sandbox that
+ * already has its lease is answered without asking. Release never asks: a pod may be long gone.
+ * Source: Terway's daemon, AllocIP, ReleaseIP, GetIPInfo and RecordEvent as its plugins know them.
+ */
+import { EnactorError } from '../core/errors.ts';
+import { DEFAULT_IF_NAME, type PodRef, podKey } from '../core/sandbox.ts';
+import { type EventRequest, IP_TYPE, type IPSet } from '../core/wire.ts';
+import type { Allocator } from '../ports/allocator.ts';
+import type { Backend } from '../ports/backend.ts';
+import type { Kubernetes } from '../ports/kubernetes.ts';
+import { netConfOf } from './net-conf.ts';
+import { podOnThisNode } from './pod-lookup.ts';
+
+export type BackendParts = {
+  readonly allocator: Allocator;
+  readonly kubernetes: Kubernetes;
+  readonly nodeName: string;
+  /** null when the configuration does not tell; the plugin then does without. */
+  readonly serviceCidr: IPSet | null;
+};
+
+/** Linux's IFNAMSIZ without its NUL. */
+const IF_NAME_MAX = 15;
+/** Container ids are hex of 64; the bound keeps keys small. */
+const CONTAINER_ID_MAX = 256;
+
+const stack = { IPv4: true, IPv6: false };
+
+export function backendOver({ allocator, kubernetes, nodeName, serviceCidr }: BackendParts): Backend {
+  return {
+    async AllocIP(request, { signal, untilMs }) {
+      const { containerId, ifName } = sandboxNameOf(request);
+      const named = podRefOf(request);
+      const known = allocator.lease(containerId, ifName);
+      const pod = known?.sandbox.pod ?? (await podOnThisNode(kubernetes, nodeName, named, signal));
+      const sandbox = { containerId, ifName, netns: request.Netns, network: request.NetworkName ?? '', pod };
+      const lease = await allocator.allocate({ sandbox, untilMs }, signal);
+      return { Success: true, IPType: IP_TYPE.eniMultiIp, ...stack, NetConfs: [netConfOf(lease, serviceCidr)] };
+    },
+
+    async ReleaseIP(request, { signal }) {
+      const { containerId, ifName } = sandboxNameOf(request);
+      const pod = { namespace: request.K8sPodNamespace, name: request.K8sPodName, uid: request.PodUid || null };
+      const released = await allocator.release({ containerId, ifName, pod, reason: request.Reason ?? '' }, signal);
+      return { Success: true, ...stack, NetConfs: released === null ? [] : [netConfOf(released, serviceCidr)] };
+    },
+
+    async GetIPInfo(request) {
+      const { containerId, ifName } = sandboxNameOf(request);
+      const lease = allocator.lease(containerId, ifName);
+      const confs = lease === null ? [] : [netConfOf(lease, serviceCidr)];
+      return { Success: true, IPType: IP_TYPE.eniMultiIp, ...stack, NetConfs: confs };
+    },
+
+    async RecordEvent(request, { signal }) {
+      const target = await targetOf(request, signal);
+      const type = request.EventType === 1 ? 'Warning' : 'Normal';
+      const event = { target, type, reason: request.Reason || 'Unknown', message: request.Message ?? '' } as const;
+      await kubernetes.recordEvent(event, signal);
+      return { Succeed: true };
+    },
+  };
+
+  async function targetOf(request: EventRequest, signal: AbortSignal) {
+    if (request.EventTarget !== 1) {
+      const node = await kubernetes.getNode(nodeName, signal);
+      return { kind: 'node', name: nodeName, uid: node?.uid ?? null } as const;
+    }
+    const { K8sPodNamespace: namespace = '', K8sPodName: name = '' } = request;
+    const { uid } = await podOnThisNode(kubernetes, nodeName, { namespace, name, uid: null }, signal);
+    return { kind: 'pod', namespace, name, uid } as const;
+  }
+}
+
+function sandboxNameOf(request: { K8sPodInfraContainerId: string; IfName?: string }) {
+  const { K8sPodInfraContainerId: containerId, IfName } = request;
+  const ifName = IfName || DEFAULT_IF_NAME;
+  if (containerId === '' || containerId.length > CONTAINER_ID_MAX)
+    throw new EnactorError('invalidArgument', 'K8sPodInfraContainerId: is missing or too long');
+  if (ifName.length > IF_NAME_MAX || /[/\s]/.test(ifName))
+    throw new EnactorError('invalidArgument', 'IfName: is no name of a network interface');
+  return { containerId, ifName };
+}
+
+function podRefOf(request: { K8sPodName: string; K8sPodNamespace: string; PodUid?: string }): PodRef {
+  const { K8sPodName: name, K8sPodNamespace: namespace, PodUid } = request;
+  if (name === '') throw new EnactorError('invalidArgument', 'K8sPodName: is missing');
+  if (namespace === '') throw new EnactorError('invalidArgument', 'K8sPodNamespace: is missing');
+  if (`${podKey({ namespace, name })}`.length > 512)
+    throw new EnactorError('invalidArgument', 'K8sPodName: is too long');
+  return { namespace, name, uid: PodUid || null };
+}

@@ -1,0 +1,4 @@
+import type { Clock } from '../ports/clock.ts';
+
+/** The machine's own. */
+export const systemClock: Clock = { nowMs: () => Date.now() };

@@ -1,0 +1,145 @@
+/**
+ * The daemon's life: configuration, locks, sockets, actors, and back in the opposite order.
+ *
+ * Sockets are there before the actors, so that callers are told `unavailable` instead of finding nobody; the CNI configuration only
+ * once an address can be had.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type NodeSystem, startNode } from '../../actors/node.ts';
+import { connectKubernetes } from '../adapters/kubernetes/kubernetes-api.ts';
+import type { RootLog } from '../adapters/logging/json-log.ts';
+import { type Config, parseConfig } from '../core/config.ts';
+import { EnactorError } from '../core/errors.ts';
+import { backendOver } from './backend.ts';
+import { CONFLIST_NAME, installConflist } from './conflist.ts';
+import { exclusive } from './exclusive.ts';
+import type { Flags } from './flags.ts';
+import { Gate } from './gate.ts';
+import { nodePorts } from './node-ports.ts';
+import { carryOutPendingDeletes } from './pending-deletes.ts';
+import { type Servers, startServers } from './servers.ts';
+
+/** How long requests under way may take to end when the daemon is told to. */
+const DRAIN_MS = 10_000;
+/** For the last answers to leave. */
+const LAST_ANSWERS_MS = 100;
+const PENDING_DELETES_MS = 2_000;
+const SOCKETS_MS = 5_000;
+const CONFLIST_RETRY_MS = 5_000;
+
+/**
+ * Runs until `stop` fires; `onStarted` is called when everything is in place. Rejects with what kept it from starting or from going
+ * on; either way sockets and locks are free again.
+ */
+export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, onStarted: () => void): Promise<void> {
+  const config = readConfig(flags);
+  for (const note of config.notes) log.warn({ config: flags.config }, note);
+  const { store, release } = await exclusive(join(flags.dataDir, 'db'), flags.lockFile, stop);
+  try {
+    let system: NodeSystem | null = null;
+    const gate = new Gate();
+    const servers = await startServers(flags, gate.front, () => system?.introspection.report() ?? null, log);
+    // What runs beside the actors ends when they do, whatever the reason.
+    const ending = new AbortController();
+    try {
+      system = startNode({ ports: nodePorts(flags, config, store, log), settings: config.settings });
+      log.info({ node: flags.nodeName, ms: Math.round(performance.now()), ...memory() }, 'daemon started');
+      const kubernetes = await connectKubernetes({
+        kubeconfigPath: flags.kubeconfig,
+        component: 'enactord',
+        host: flags.nodeName,
+      });
+      const { allocator } = system;
+      gate.open(backendOver({ allocator, kubernetes, nodeName: flags.nodeName, serviceCidr: config.serviceCidr }));
+      onStarted();
+      await goOn(flags, config, log, system, servers, AbortSignal.any([stop, ending.signal]));
+    } finally {
+      ending.abort();
+      log.info({ drainMs: DRAIN_MS }, 'daemon stopping');
+      gate.shut('the daemon is stopping');
+      servers.close();
+      await system?.stop(stop.aborted ? DRAIN_MS : 0);
+      gate.endCalls();
+      await sleep(LAST_ANSWERS_MS);
+      servers.destroy();
+    }
+  } finally {
+    await release();
+    log.info({}, 'daemon stopped');
+  }
+}
+
+/** Resolves when `end` fires, rejects when the actors or the sockets are lost. */
+async function goOn(
+  flags: Flags,
+  config: Config,
+  log: RootLog,
+  system: NodeSystem,
+  servers: Servers,
+  end: AbortSignal,
+): Promise<void> {
+  const failures = [
+    system.failed.then((error) => Promise.reject(new EnactorError('internal', `the actors failed: ${error.message}`))),
+    every(SOCKETS_MS, end, async () => {
+      const lost = servers.lost();
+      if (lost !== null) throw new EnactorError('internal', `socket ${lost} was taken away`);
+    }),
+    every(PENDING_DELETES_MS, end, async () => {
+      const done = await carryOutPendingDeletes({ dataDir: flags.dataDir, allocator: system.allocator, log }, end);
+      if (done > 0) log.info({ deletions: done }, 'noted deletions carried out');
+    }),
+    serve(flags, config, log, system, end),
+  ];
+  const ended = new Promise<void>((resolve) => {
+    if (end.aborted) resolve();
+    end.addEventListener('abort', () => resolve(), { once: true });
+  });
+  // The loops resolve only with `end`; of all these only a rejection says anything.
+  await Promise.race([ended, ...failures.map((one) => one.then(() => ended))]);
+}
+
+/** Waits until addresses can be had, then lets kubelet know. A directory that cannot be written is tried again. */
+async function serve(flags: Flags, config: Config, log: RootLog, system: NodeSystem, end: AbortSignal): Promise<void> {
+  try {
+    await system.whenServing(end);
+  } catch {
+    return; // stopped or failed: `failed` tells which
+  }
+  log.info({ ms: Math.round(performance.now()), ...memory() }, 'node serving');
+  const directory = flags.cniConfDir;
+  if (directory === null) return;
+  const conflist = { daemonSocket: flags.jsonSocket, dataDir: flags.dataDir, mtu: config.settings.mtu };
+  while (!end.aborted) {
+    try {
+      const written = await installConflist(directory, conflist);
+      log.info({ path: join(directory, CONFLIST_NAME), written }, 'CNI configuration installed');
+      return;
+    } catch (thrown) {
+      log.error({ directory, err: thrown }, 'CNI configuration cannot be installed');
+      await sleep(CONFLIST_RETRY_MS, undefined, { signal: end }).catch(() => {});
+    }
+  }
+}
+
+async function every(ms: number, end: AbortSignal, work: () => Promise<void>): Promise<void> {
+  while (!end.aborted) {
+    await work();
+    await sleep(ms, undefined, { signal: end }).catch(() => {});
+  }
+}
+
+function readConfig(flags: Flags): Config {
+  let text: string;
+  try {
+    text = readFileSync(flags.config, 'utf8');
+  } catch (thrown) {
+    throw new EnactorError('invalidArgument', `--config: ${(thrown as Error).message}`, thrown);
+  }
+  return parseConfig(text, flags.nodeName);
+}
+
+function memory(): { rssMb: number } {
+  return { rssMb: Math.round(process.memoryUsage().rss / 1e6) };
+}

@@ -1,0 +1,55 @@
+/**
+ * One daemon for a node: the database's lock, then Terway's. Only who has both may touch sockets.
+ *
+ * In a rolling update the new daemon starts before the old one has drained, so a lock that is taken is waited for, but not long:
+ * a daemon that waits for ever looks like one that works.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openLevelStore, StoreLockedError } from '../adapters/level/level-store.ts';
+import { EnactorError } from '../core/errors.ts';
+import type { Store } from '../ports/store.ts';
+import { tryFileLock } from './file-lock.ts';
+
+const LOCK_WAIT_MS = 5_000;
+const LOCK_POLL_MS = 200;
+
+export type Exclusive = { readonly store: Store; release(): Promise<void> };
+
+/** Rejects with EnactorError: `already running` when another daemon keeps a lock for five seconds, else what is wrong with a path. */
+export async function exclusive(databasePath: string, lockPath: string, signal: AbortSignal): Promise<Exclusive> {
+  const untilMs = performance.now() + LOCK_WAIT_MS;
+  const store = await waited(untilMs, signal, async () => {
+    try {
+      return await openLevelStore(databasePath);
+    } catch (thrown) {
+      if (thrown instanceof StoreLockedError) return thrown;
+      throw thrown;
+    }
+  });
+  try {
+    const lock = await waited(untilMs, signal, async () => {
+      const held = `already running: another daemon holds ${lockPath}`;
+      return tryFileLock(lockPath) ?? new EnactorError('notReady', held);
+    });
+    return {
+      store,
+      async release() {
+        await store.close();
+        lock.release();
+      },
+    };
+  } catch (thrown) {
+    await store.close();
+    throw thrown;
+  }
+}
+
+/** Tries until it gets something else than a refusal; the last refusal is thrown. */
+async function waited<T>(untilMs: number, signal: AbortSignal, take: () => Promise<T | EnactorError>): Promise<T> {
+  for (;;) {
+    const taken = await take();
+    if (!(taken instanceof EnactorError)) return taken;
+    if (performance.now() >= untilMs) throw taken;
+    await sleep(LOCK_POLL_MS, undefined, { signal });
+  }
+}

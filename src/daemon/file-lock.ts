@@ -1,0 +1,35 @@
+/**
+ * An advisory lock on a file, held until the process ends, however it ends. Terway's daemon takes the same one on the same path, so
+ * the two never manage one node at once.
+ * Source: flock(2); Terway's /var/run/eni/terwayd.lock.
+ */
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+import koffi from 'koffi';
+import { EnactorError } from '../core/errors.ts';
+
+const LOCK_EX = 2;
+const LOCK_NB = 4;
+const EWOULDBLOCK = 11;
+
+export type FileLock = { release(): void };
+
+/** null when somebody else holds it. The file is made if missing and never removed. Throws EnactorError naming the path. */
+export function tryFileLock(path: string): FileLock | null {
+  const flock = koffi.load('libc.so.6').func('int flock(int fd, int operation)');
+  const fd = opened(path);
+  if (flock(fd, LOCK_EX | LOCK_NB) === 0) return { release: () => closeSync(fd) };
+  const errno = koffi.errno();
+  closeSync(fd);
+  if (errno === EWOULDBLOCK) return null;
+  throw new EnactorError('invalidArgument', `cannot lock ${path}: errno ${errno}`);
+}
+
+function opened(path: string): number {
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    return openSync(path, 'a', 0o600);
+  } catch (thrown) {
+    throw new EnactorError('invalidArgument', `cannot open lock file ${path}: ${(thrown as Error).message}`, thrown);
+  }
+}

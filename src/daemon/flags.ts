@@ -1,0 +1,90 @@
+/**
+ * The command line. Flags name places (files, sockets, endpoints); limits and periods are the configuration file's. NODE_NAME is the
+ * only thing read from the environment, since that is where a DaemonSet puts it.
+ */
+import { resolve } from 'node:path';
+import { Command, Option } from 'commander';
+import { LOG_LEVELS, type LogLevel } from '../adapters/logging/json-log.ts';
+import { EnactorError } from '../core/errors.ts';
+import { socketPathProblem } from '../core/limits.ts';
+
+export type Flags = {
+  readonly config: string;
+  readonly nodeName: string;
+  readonly dataDir: string;
+  readonly grpcSocket: string;
+  readonly jsonSocket: string;
+  readonly debugSocket: string;
+  readonly lockFile: string;
+  /** null: the service account of the pod. */
+  readonly kubeconfig: string | null;
+  readonly metadataUrl: string;
+  /** null: the region's endpoint inside the VPC. */
+  readonly ecsEndpoint: string | null;
+  readonly vpcEndpoint: string | null;
+  readonly cloudScheme: 'http' | 'https';
+  /** null: no CNI configuration is installed. */
+  readonly cniConfDir: string | null;
+  readonly logLevel: LogLevel;
+};
+
+const program = () =>
+  new Command('enactord')
+    .description('Gives the pods of this node addresses of the VPC.')
+    .option('--config <path>', 'configuration file, JSON', '/etc/eni/eni_conf')
+    .addOption(new Option('--node-name <name>', 'this node as the API server knows it').env('NODE_NAME'))
+    .option('--data-dir <path>', 'directory of the database and of noted deletions', '/var/lib/cni/enactor')
+    .option('--grpc-socket <path>', 'socket of the gRPC service', '/var/run/eni/eni.socket')
+    .option('--json-socket <path>', 'socket of the same service as JSON over HTTP', '/var/run/eni/enactor.socket')
+    .option('--debug-socket <path>', 'socket of /v1/report and /v1/health', '/var/run/eni/eni_debug.socket')
+    .option('--lock-file <path>', "lock shared with Terway's daemon", '/var/run/eni/terwayd.lock')
+    .option('--kubeconfig <path>', 'default: the service account of the pod')
+    .option('--metadata-url <url>', 'metadata service of the instance', 'http://100.100.100.200')
+    .option('--ecs-endpoint <host:port>', "default: the region's ECS endpoint inside the VPC")
+    .option('--vpc-endpoint <host:port>', "default: the region's VPC endpoint inside the VPC")
+    .addOption(new Option('--cloud-scheme <scheme>', 'of both endpoints').choices(['http', 'https']).default('https'))
+    .option('--cni-conf-dir <path>', 'where 10-enactor.conflist is installed; "" for nowhere', '/etc/cni/net.d')
+    .addOption(new Option('--log-level <level>', 'least level that is logged').choices(LOG_LEVELS).default('info'))
+    .allowExcessArguments(false);
+
+/** `--help` and a wrong flag end the process, as commander does. Throws EnactorError naming the flag otherwise. */
+export function parseFlags(argv: readonly string[]): Flags {
+  const given = program().parse(argv, { from: 'user' }).opts<Record<string, string | undefined>>();
+  const text = (name: string) => given[name] ?? '';
+  const path = (name: string, flag: string) => {
+    if (text(name) === '') throw refused(flag, 'is empty');
+    return resolve(text(name));
+  };
+  // The plugin has another working directory, so it needs the absolute path, and that is the one that must fit.
+  const socket = (name: string, flag: string) => {
+    const absolute = path(name, flag);
+    const problem = socketPathProblem(absolute);
+    if (problem !== null) throw refused(flag, problem);
+    return absolute;
+  };
+  const flags: Flags = {
+    config: path('config', '--config'),
+    nodeName: text('nodeName'),
+    dataDir: path('dataDir', '--data-dir'),
+    grpcSocket: socket('grpcSocket', '--grpc-socket'),
+    jsonSocket: socket('jsonSocket', '--json-socket'),
+    debugSocket: socket('debugSocket', '--debug-socket'),
+    lockFile: path('lockFile', '--lock-file'),
+    kubeconfig: text('kubeconfig') === '' ? null : resolve(text('kubeconfig')),
+    metadataUrl: text('metadataUrl'),
+    ecsEndpoint: given.ecsEndpoint || null,
+    vpcEndpoint: given.vpcEndpoint || null,
+    cloudScheme: given.cloudScheme === 'http' ? 'http' : 'https',
+    cniConfDir: text('cniConfDir') === '' ? null : resolve(text('cniConfDir')),
+    logLevel: given.logLevel as LogLevel, // one of the choices
+  };
+  if (flags.nodeName === '') throw refused('--node-name', 'is missing, and NODE_NAME is not set');
+  if (!URL.canParse(flags.metadataUrl)) throw refused('--metadata-url', 'is no URL');
+  if (new Set([flags.grpcSocket, flags.jsonSocket, flags.debugSocket]).size < 3)
+    throw refused('--json-socket', 'the three sockets need three paths');
+  return Object.freeze(flags);
+}
+
+function refused(flag: string, why: string): EnactorError {
+  return new EnactorError('invalidArgument', `${flag}: ${why}`);
+}

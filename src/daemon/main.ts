@@ -1,0 +1,39 @@
+/**
+ * enactord. Exit codes: 0 after SIGTERM or SIGINT, 1 when it could not start, 70 when it could not go on (sysexits EX_SOFTWARE).
+ *
+ * A second signal changes nothing: the end is bounded, and an unclean one would cost the callers their answers.
+ */
+import { jsonLog } from '../adapters/logging/json-log.ts';
+import { failureOf } from '../core/errors.ts';
+import { runDaemon } from './daemon.ts';
+import { type Flags, parseFlags } from './flags.ts';
+
+const EXIT_NOT_STARTED = 1;
+const EXIT_NOT_GOING_ON = 70;
+
+const stop = new AbortController();
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort());
+// Whoever reads our log may go away; that is no reason to take the node's network down.
+process.on('SIGPIPE', () => {});
+
+let started = false;
+let log = jsonLog('enactord', 'info');
+try {
+  const flags: Flags = parseFlags(process.argv.slice(2));
+  log = jsonLog('enactord', flags.logLevel);
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const)
+    process.on(event, (thrown) => {
+      log.error({ err: thrown }, 'the daemon met a fault that nobody handles');
+      process.exit(EXIT_NOT_GOING_ON);
+    });
+  await runDaemon(flags, log, stop.signal, () => {
+    started = true;
+  });
+  process.exit(0);
+} catch (thrown) {
+  if (stop.signal.aborted) process.exit(0);
+  const { code, detail } = failureOf(thrown);
+  log.error({ code, err: thrown }, started ? 'the daemon cannot go on' : 'the daemon cannot start');
+  console.error(`enactord: ${detail}`);
+  process.exit(started ? EXIT_NOT_GOING_ON : EXIT_NOT_STARTED);
+}

@@ -1,0 +1,28 @@
+/** The real world for the actors: each port with its adapter. */
+
+import type { NodePorts } from '../../actors/ports.ts';
+import { HostKernel } from '../adapters/datapath/host-kernel.ts';
+import { ecsCloud } from '../adapters/ecs/ecs-cloud.ts';
+import type { RootLog } from '../adapters/logging/json-log.ts';
+import { metadataService } from '../adapters/metadata/metadata-service.ts';
+import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
+import type { Config } from '../core/config.ts';
+import type { Store } from '../ports/store.ts';
+import { systemClock } from './clock.ts';
+import { systemEntropy } from './entropy.ts';
+import type { Flags } from './flags.ts';
+
+export function nodePorts(flags: Flags, config: Config, store: Store, log: RootLog): NodePorts {
+  const metadata = metadataService({ baseUrl: flags.metadataUrl });
+  const cloud = ecsCloud({
+    ...config.credentials,
+    region: async (signal) => (await metadata.identity(signal)).regionId,
+    ecsEndpoint: flags.ecsEndpoint,
+    vpcEndpoint: flags.vpcEndpoint,
+    scheme: flags.cloudScheme,
+    timeoutMs: config.settings.callTimeoutMs,
+    rateLimits: config.rateLimits,
+  });
+  const kernel = new HostKernel(openKoffiLibc(), { eniKinds: config.eniLinkKinds });
+  return { cloud, metadata, store, kernel, clock: systemClock, entropy: systemEntropy, log: log.part('actors') };
+}
