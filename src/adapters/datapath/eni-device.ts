@@ -1,0 +1,71 @@
+/**
+ * The ENI's device: finding it, and making it ready for pods.
+ *
+ * Its only global IPv4 address is the node's, as /32: the ENI's own primary address belongs to a pod like any other, and on
+ * the device the kernel would answer for it. Source: Terway's policy route; cases/field P1 (a guest's DHCP client puts it there).
+ */
+import { familyOf } from '../../core/ip.ts';
+import type { EniDeviceWanted } from '../../ports/kernel.ts';
+import type { Link } from '../netlink/link.ts';
+import type { Netlink } from '../netlink/netlink.ts';
+import { type NewRoute, SCOPE_GLOBAL } from '../netlink/route.ts';
+import { deleteAddr, ensureAddr } from '../netlink/wire/addr.ts';
+import { setLink } from '../netlink/wire/link.ts';
+import { replaceRoute } from '../netlink/wire/route.ts';
+import { GONE } from './host-veth.ts';
+import { hostPrefix } from './pod-plan.ts';
+import { ALL_RP_FILTER, deviceSysctl, ensureSysctls, notStrict, readSysctl } from './sysctl.ts';
+
+/** Kinds of device that may be an ENI: `device` is a physical or virtio one, the others are the kernel's names (`veth`). */
+export type EniKind = 'device' | 'veth';
+
+export function findEniLink(host: Netlink, mac: string, kinds: readonly EniKind[]): Link | null {
+  const wanted = mac.toLowerCase();
+  return host.links().find((link) => link.mac === wanted && !link.loopback && isKind(link, kinds)) ?? null;
+}
+
+function isKind(link: Link, kinds: readonly EniKind[]): boolean {
+  return kinds.some((kind) => (kind === 'device' ? link.kind === null : link.kind === kind));
+}
+
+/** Idempotent. Throws NetlinkError, or EnactorError for a setting that cannot be written. */
+export function prepareEniLink(host: Netlink, link: Link, wanted: EniDeviceWanted, routeTable: number): void {
+  const dual = wanted.subnet.ipv6Gateway !== null;
+  ensureSysctls([
+    deviceSysctl(4, link.name, 'forwarding', 1),
+    deviceSysctl(4, link.name, 'rp_filter', notStrict(readSysctl(ALL_RP_FILTER))),
+    ...(dual ? ipv6Sysctls(link.name) : []),
+  ]);
+  removeOtherAddresses(host, link, wanted.nodeIp);
+  host.apply([
+    ...(link.mtu === wanted.mtu ? [] : [setLink(link.index, { mtu: wanted.mtu })]),
+    ensureAddr({ linkIndex: link.index, ...hostPrefix(wanted.nodeIp) }),
+    setLink(link.index, { up: true }),
+    ...eniRoutes(wanted, link.index, routeTable).map(replaceRoute),
+  ]);
+}
+
+/** The default route of each family through the vSwitch's gateway, which no other route makes reachable: the address is a /32. */
+export function eniRoutes(wanted: EniDeviceWanted, linkIndex: number, table: number): NewRoute[] {
+  const { gateway, ipv6Gateway } = wanted.subnet;
+  return [gateway, ipv6Gateway]
+    .filter((each) => each !== null)
+    .map((each) => ({ family: familyOf(each), destination: null, gateway: each, linkIndex, table, onLink: true }));
+}
+
+function removeOtherAddresses(host: Netlink, link: Link, nodeIp: string): void {
+  const others = host
+    .addrs(familyOf(nodeIp), link.index)
+    .filter(
+      ({ ip, prefix, scope }) => scope === SCOPE_GLOBAL && !(ip === nodeIp && prefix === hostPrefix(nodeIp).prefix),
+    );
+  host.apply(others.map(deleteAddr), GONE);
+}
+
+function ipv6Sysctls(device: string) {
+  return [
+    deviceSysctl(6, device, 'disable_ipv6', 0),
+    deviceSysctl(6, device, 'accept_ra', 0),
+    deviceSysctl(6, device, 'forwarding', 1),
+  ];
+}

@@ -1,0 +1,134 @@
+/**
+ * Port Kernel over rtnetlink and /proc/sys, for the daemon.
+ *
+ * Waiting for a device polls the list of links: a list of 200 takes about 2 ms, an ENI appears seconds after its attach, and a
+ * multicast socket would have to poll too, as nothing here can wait on a descriptor of ours without a thread. All work between
+ * two awaits is synchronous, so two ENIs that settle at once cannot pick one table.
+ */
+import { readdirSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EnactorError } from '../../core/errors.ts';
+import type { Family } from '../../core/ip.ts';
+import type { EniDevice, EniDeviceWanted, Kernel } from '../../ports/kernel.ts';
+import type { Libc } from '../netlink/libc.ts';
+import { Netlink } from '../netlink/netlink.ts';
+import { deleteRoute } from '../netlink/wire/route.ts';
+import { deleteRule } from '../netlink/wire/rule.ts';
+import { type EniKind, findEniLink, prepareEniLink } from './eni-device.ts';
+import { GONE } from './host-veth.ts';
+import { pickRouteTable, ROUTE_TABLE_BASE } from './route-table.ts';
+import { deviceSysctl, ensureSysctls, readSysctl, type Sysctl } from './sysctl.ts';
+
+export type HostKernelOptions = {
+  /** Which devices may be ENIs; the lab adds `veth`. */
+  readonly eniKinds?: readonly EniKind[];
+  /** Also forwards IPv6. */
+  readonly ipv6?: boolean;
+  readonly pollMs?: number;
+  /** A device of the MAC that cannot be set up is tried again for this long: udev renames it while we look. */
+  readonly retryMs?: number;
+};
+
+const FAMILIES: readonly Family[] = [4, 6];
+const IPV4_FORWARDING = '/proc/sys/net/ipv4/ip_forward';
+
+export class HostKernel implements Kernel {
+  readonly #libc: Libc;
+  readonly #kinds: readonly EniKind[];
+  readonly #ipv6: boolean;
+  readonly #pollMs: number;
+  readonly #retryMs: number;
+  /** MAC -> table, of the ENIs this process has set up. */
+  readonly #tables = new Map<string, number>();
+
+  constructor(libc: Libc, options: HostKernelOptions = {}) {
+    this.#libc = libc;
+    this.#kinds = options.eniKinds ?? ['device'];
+    this.#ipv6 = options.ipv6 ?? false;
+    this.#pollMs = options.pollMs ?? 50;
+    this.#retryMs = options.retryMs ?? 2_000;
+  }
+
+  /**
+   * Turns forwarding on and leaves the rest of the host as it is: reverse-path filters are set per device of ours, and `all`
+   * stays (sysctl.ts). With forwarding on, a device that takes its IPv6 default route from advertisements loses it unless its
+   * accept_ra is 2, so those that have 1 are raised first (cases/field F5).
+   */
+  async prepareHost(): Promise<void> {
+    ensureSysctls([{ path: IPV4_FORWARDING, value: '1' }]);
+    if (!this.#ipv6 || readSysctl('/proc/sys/net/ipv6/conf/all/forwarding') === null) return;
+    ensureSysctls([...keepAdvertisedRoutes(), deviceSysctl(6, 'all', 'forwarding', 1)]);
+  }
+
+  async setUpEni(wanted: EniDeviceWanted, signal: AbortSignal): Promise<EniDevice> {
+    const host = new Netlink(this.#libc);
+    try {
+      for (let failingSinceMs: number | null = null; ; ) {
+        if (signal.aborted) throw aborted(wanted.mac);
+        try {
+          const device = this.#setUpNow(host, wanted);
+          if (device !== null) return device;
+          failingSinceMs = null;
+        } catch (error) {
+          failingSinceMs ??= performance.now();
+          if (performance.now() - failingSinceMs >= this.#retryMs) throw deviceError(wanted.mac, error);
+        }
+        await sleep(this.#pollMs, undefined, { signal }).catch(() => {}); // the loop's head tells why
+      }
+    } finally {
+      host.close();
+    }
+  }
+
+  /** null while no such device exists. */
+  #setUpNow(host: Netlink, wanted: EniDeviceWanted): EniDevice | null {
+    const link = findEniLink(host, wanted.mac, this.#kinds);
+    if (link === null) return null;
+    const mac = wanted.mac.toLowerCase();
+    const routeTable = pickRouteTable({
+      linkIndex: link.index,
+      previous: this.#tables.get(mac) ?? wanted.routeTable,
+      routes: FAMILIES.flatMap((family) => host.routes(family)),
+      rules: FAMILIES.flatMap((family) => host.rules(family)),
+      promised: new Set([...this.#tables].filter(([other]) => other !== mac).map(([, table]) => table)),
+    });
+    if (routeTable === null) throw new Error('no routing table is free');
+    prepareEniLink(host, link, wanted, routeTable);
+    this.#tables.set(mac, routeTable);
+    return { ifindex: link.index, name: link.name, routeTable };
+  }
+
+  async tearDownEni(device: Pick<EniDevice, 'routeTable'> & { readonly mac: string }): Promise<void> {
+    if (device.routeTable < ROUTE_TABLE_BASE)
+      throw deviceError(device.mac, `table ${device.routeTable} is not an ENI's`);
+    const host = new Netlink(this.#libc);
+    try {
+      for (const family of FAMILIES) {
+        const rules = host.rules(family).filter(({ table }) => table === device.routeTable);
+        const routes = host.routes(family, device.routeTable);
+        host.apply([...rules.map((rule) => deleteRule(rule)), ...routes.map(deleteRoute)], GONE);
+      }
+      this.#tables.delete(device.mac.toLowerCase());
+    } catch (error) {
+      throw deviceError(device.mac, error);
+    } finally {
+      host.close();
+    }
+  }
+}
+
+function keepAdvertisedRoutes(): Sysctl[] {
+  return readdirSync('/proc/sys/net/ipv6/conf')
+    .filter((device) => device !== 'all' && device !== 'default')
+    .filter((device) => readSysctl(deviceSysctl(6, device, 'accept_ra', 1).path) === '1')
+    .map((device) => deviceSysctl(6, device, 'accept_ra', 2));
+}
+
+function aborted(mac: string): Error {
+  return Object.assign(new Error(`waiting for ENI ${mac} was aborted`), { name: 'AbortError' });
+}
+
+function deviceError(mac: string, error: unknown): EnactorError {
+  if (error instanceof EnactorError) return error;
+  return new EnactorError('device', `ENI ${mac}: ${error instanceof Error ? error.message : error}`, error);
+}
