@@ -56,7 +56,7 @@ export async function oneNode(options: {
           accessKeySecret: LAB_ACCESS_KEY.accessKeySecret,
           timeoutMs: 5_000,
           rateLimits: {},
-          regionId: topology.regionId,
+          region: async () => topology.regionId,
           ecsEndpoint: endpoint,
           vpcEndpoint: endpoint,
           scheme: 'http',
