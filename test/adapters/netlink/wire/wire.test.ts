@@ -15,6 +15,14 @@ import { decodeNeighbour, setNeighbour } from '../../../../src/adapters/netlink/
 import { addRoute, decodeRoute, deleteRoute } from '../../../../src/adapters/netlink/wire/route.ts';
 import { addRule, decodeRule, deleteRule } from '../../../../src/adapters/netlink/wire/rule.ts';
 
+const v4Route = {
+  family: 4,
+  destination: { ip: '10.1.0.9', prefix: 32 },
+  table: 254,
+  linkIndex: 7,
+  scope: 253,
+} as const;
+
 function hex(...parts: string[]): string {
   return parts.join('').replaceAll(' ', '');
 }
@@ -69,7 +77,7 @@ test('message: header of a request, with an acknowledgement unless it is a dump'
 test('message: acknowledgement, error with the kernel’s sentence, data, end of an interrupted dump', (t) => {
   const echoed = '20000000 1100 0500 05000000 00000000';
   const sentence = textAttribute(1, 'No such thing');
-  const error = (errno: string, flags: string, rest = Buffer.alloc(0)): Buffer => {
+  const error = (errno: string, flags: string, rest: Buffer = Buffer.alloc(0)): Buffer => {
     const body = Buffer.concat([Buffer.from(hex(errno, echoed), 'hex'), rest]);
     const header = Buffer.from(hex('00000000 0200', flags, '05000000 00000000'), 'hex');
     header.writeUInt32LE(16 + body.length, 0);
@@ -106,10 +114,10 @@ test('link: a veth pair with names, MACs, MTUs and the namespace of its peer', (
     bodyOf(request),
     hex(
       ...[ifinfo, '0a00 0300 63616c693100 0000', mac, mtu],
-      '5400 1200', // IFLA_LINKINFO
+      '5000 1200', // IFLA_LINKINFO
       '0900 0100 7665746800 000000', // IFLA_INFO_KIND veth
-      '4400 0200', // IFLA_INFO_DATA
-      '4000 0100', // VETH_INFO_PEER
+      '4000 0200', // IFLA_INFO_DATA
+      '3c00 0100', // VETH_INFO_PEER
       peer,
     ),
   );
@@ -166,14 +174,6 @@ test('address: /32 on a device, and IPv6 without duplicate detection', (t) => {
   t.strictSame(decodeAddr(Buffer.from(v6.body)), { linkIndex: 7, ip: 'fd00::2', prefix: 128, scope: 0 });
   t.end();
 });
-
-const v4Route = {
-  family: 4,
-  destination: { ip: '10.1.0.9', prefix: 32 },
-  table: 254,
-  linkIndex: 7,
-  scope: 253,
-} as const;
 
 test('route: a host route, and a default route in a table above 255 with a gateway on link', (t) => {
   t.equal(
