@@ -41,6 +41,8 @@ export type LabOptions = {
   readonly podStartTimeoutMs?: number;
   /** Told of each step, one line each. */
   readonly say?: (line: string) => void;
+  /** Ends the building, with an AbortError; once the lab is there it is ended by `stop`. */
+  readonly signal?: AbortSignal;
 };
 
 /** Whoever can be probed: a pod, a node or another machine, by name. */
@@ -239,6 +241,7 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
   const lab = new Lab({ runDir, hostPid, cloud, api, router, hypervisor, nodes, hosts, say });
   try {
     for (const { instanceId, name } of lab.truth().instances) {
+      options.signal?.throwIfAborted();
       const guest = Guest.create(name, instanceId, `${runDir}/netns/${name}`);
       guests.push(guest);
       const addresses = await admit(lab, guest, topology);
@@ -262,7 +265,7 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       say(`${name}: ${nodeIp} on ${instanceId}, starting its daemon`);
     }
     for (const node of nodes) node.startDaemon();
-    await Promise.all(nodes.map((node) => node.whenServing(SERVING_TIMEOUT_MS)));
+    await Promise.all(nodes.map((node) => node.whenServing(SERVING_TIMEOUT_MS, options.signal)));
     say(`${nodes.length} daemons serve`);
     return lab;
   } catch (error) {

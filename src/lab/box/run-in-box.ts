@@ -11,6 +11,9 @@ import { BOX_VARIABLE, boxCommand } from './box-command.ts';
 /** Sent to the program in the box: end in an orderly way, as if Ctrl-C had been pressed. */
 export type StopMessage = { readonly type: 'stop'; readonly signal: string };
 
+/** One Ctrl-C arrives twice: from the terminal, and from the outer process that got it too. */
+const SAME_REQUEST_MS = 500;
+
 const passedOn = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Runs `argv` (program and arguments) in a box and resolves with its exit code. Throws BoxError when no box can be had. */
@@ -35,19 +38,25 @@ export async function runInBox(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** The inner half of the same channel: calls `stop` once, when the outer process asks for the end or has gone. */
-export function onStopRequest(stop: (why: string) => void): void {
-  let asked = false;
-  const once = (why: string) => {
-    if (asked) return;
-    asked = true;
-    stop(why);
+/**
+ * The inner half of the same channel: calls `stop` when the outer process asks for the end or has gone, and `force` when asked
+ * again, by someone who does not want to wait.
+ */
+export function onStopRequest(stop: (why: string) => void, force: () => void): void {
+  let asked: { readonly atMs: number } | null = null;
+  const ask = (why: string) => {
+    if (asked === null) {
+      asked = { atMs: performance.now() };
+      stop(why);
+    } else if (performance.now() - asked.atMs > SAME_REQUEST_MS) {
+      force();
+    }
   };
-  for (const signal of passedOn) process.on(signal, () => once(signal));
+  for (const signal of passedOn) process.on(signal, () => ask(signal));
   process.on('message', (message) => {
-    if (isStop(message)) once(message.signal);
+    if (isStop(message)) ask(message.signal);
   });
-  process.on('disconnect', () => once('the process that started the lab has gone'));
+  process.on('disconnect', () => ask('the process that started the lab has gone'));
   process.channel?.unref();
 }
 

@@ -2,17 +2,24 @@
 import type { Lab } from '../lab.ts';
 import type { Path } from './path-plan.ts';
 
-export type PathOutcome = Path & {
+export type Verdict = {
   readonly worked: boolean;
   /** Empty when it worked, else the sentence that says what was seen. */
   readonly why: string;
   readonly rttMs: number | null;
 };
 
+export type PathOutcome = Path & Verdict;
+
 export type TryOptions = { readonly timeoutMs?: number; readonly atOnce?: number };
 
-export async function tryPath(lab: Lab, path: Path, timeoutMs = 2_000): Promise<PathOutcome> {
-  const bad = (why: string): PathOutcome => ({ ...path, worked: false, why, rttMs: null });
+/** Never rejects: a name that is unknown is a path that does not work. */
+export async function tryPath<P extends Pick<Path, 'from' | 'to'>>(
+  lab: Lab,
+  path: P,
+  timeoutMs = 2_000,
+): Promise<P & Verdict> {
+  const bad = (why: string) => ({ ...path, worked: false, why, rttMs: null });
   try {
     const own = lab.place(path.from).ips;
     const aim = lab.place(path.to).ips;

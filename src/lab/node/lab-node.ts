@@ -131,7 +131,7 @@ export class LabNode {
   }
 
   /** Resolves when the daemon serves. Rejects when it ends first or the time is over, with the end of its log. */
-  async whenServing(timeoutMs: number): Promise<void> {
+  async whenServing(timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const untilMs = performance.now() + timeoutMs;
     while (!(await isServing(this.debugSocket))) {
       const over = performance.now() > untilMs;
@@ -140,7 +140,7 @@ export class LabNode {
         const tail = (await this.#daemon?.logTail(15)) ?? [];
         throw new Error([`${this.name}: ${why}`, ...tail.map((line) => `  ${line}`)].join('\n'));
       }
-      await sleep(SERVING_POLL_MS);
+      await sleep(SERVING_POLL_MS, undefined, signal === undefined ? {} : { signal });
     }
   }
 

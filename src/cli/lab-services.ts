@@ -1,0 +1,58 @@
+/** `enactor lab cloud` and `enactor lab apiserver`: one part of the lab alone, until it is told to end. */
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { startApiServer } from '../lab/apiserver/api-server.ts';
+import { parseListen } from '../lab/cloud/listening.ts';
+import { runCloud } from '../lab/cloud/run-cloud.ts';
+import { parseTopology } from '../lab/cloud/topology-file.ts';
+import { CommandError, EXIT } from './exit-codes.ts';
+
+export type CloudCommand = {
+  readonly listen: string;
+  readonly profile: 'fast' | 'realistic';
+  readonly topology: string | null;
+  /** `INSTANCE=ADDR`, more places where an instance's metadata is served. */
+  readonly metadata: readonly string[];
+};
+
+export async function labCloud({ listen, profile, topology, metadata }: CloudCommand): Promise<number> {
+  const doors = metadata.map((text) => {
+    const [instanceId = '', place] = text.split('=');
+    if (instanceId === '' || place === undefined) {
+      throw new CommandError(
+        EXIT.usage,
+        `--metadata ${text}: write it INSTANCE=ADDR, such as i-lab-node-1=127.0.0.1:8000`,
+      );
+    }
+    return { instanceId, listen: place };
+  });
+  const cloud = await runCloud({
+    listen,
+    profile,
+    metadata: doors,
+    ...(topology === null ? {} : { topology: parseTopology(JSON.parse(await readFile(topology, 'utf8'))) }),
+  });
+  process.stdout.write(`OpenAPI  ${cloud.url}\nadmin    ${cloud.adminUrl}\n`);
+  for (const { instanceId, url } of cloud.doors.list()) process.stdout.write(`metadata ${url} (${instanceId})\n`);
+  await told();
+  await cloud.close();
+  return EXIT.ok;
+}
+
+export async function labApiServer(listen: string, kubeconfigPath: string | null): Promise<number> {
+  const api = await startApiServer({
+    listen: parseListen(listen),
+    ...(kubeconfigPath === null ? {} : { kubeconfigPath }),
+  });
+  process.stdout.write(`API server ${api.url}\n`);
+  process.stdout.write(
+    kubeconfigPath === null ? `${JSON.stringify(api.kubeconfig, null, 2)}\n` : `kubeconfig ${kubeconfigPath}\n`,
+  );
+  await told();
+  await api.close();
+  return EXIT.ok;
+}
+
+async function told(): Promise<void> {
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+}

@@ -1,0 +1,73 @@
+/** `enactor lab up`: enters the box, then lives in it or checks once. */
+import { relative } from 'node:path';
+import { BOX_VARIABLE, BoxError, insideBox } from '../lab/box/box-command.ts';
+import { onStopRequest, runInBox } from '../lab/box/run-in-box.ts';
+import { checkOnce, summaryLine } from '../lab/checks/check-once.ts';
+import { LAB_PROCESS } from '../lab/control/find-lab.ts';
+import { runLive } from '../lab/live.ts';
+import { CommandError, EXIT } from './exit-codes.ts';
+
+export type LabUpOptions = {
+  readonly once: boolean;
+  readonly nodes: number;
+  /** null: 10 for the check, which needs two ENIs on a node, and 6 to look at. */
+  readonly pods: number | null;
+  readonly profile: 'fast' | 'realistic';
+  readonly plant: 'wrong-rule' | null;
+};
+
+const PODS_TO_CHECK = 10;
+const PODS_TO_WATCH = 6;
+
+/** Resolves with the exit code. Throws CommandError. */
+export async function labUp(options: LabUpOptions): Promise<number> {
+  if (!insideBox()) {
+    try {
+      return await runInBox([process.execPath, ...process.execArgv, ...process.argv.slice(1)]);
+    } catch (error) {
+      if (error instanceof BoxError) throw new CommandError(EXIT.cannot, error.message);
+      throw error;
+    }
+  }
+  process.title = LAB_PROCESS;
+  const stop = new AbortController();
+  onStopRequest(
+    () => stop.abort(),
+    () => process.exit(EXIT.interrupted), // asked twice: the kernel takes the box away with us
+  );
+  const { nodes, profile } = options;
+  const { signal } = stop;
+  if (options.once) {
+    const result = await checkOnce({
+      nodes,
+      profile,
+      signal,
+      pods: options.pods ?? PODS_TO_CHECK,
+      plant: options.plant,
+      say: (line) => process.stdout.write(`${line}\n`),
+    });
+    process.stdout.write(`${summaryLine(result)}\n`);
+    return result.ok ? EXIT.ok : EXIT.failed;
+  }
+  try {
+    const trouble = await runLive({
+      nodes,
+      profile,
+      signal,
+      pods: options.pods ?? PODS_TO_WATCH,
+      out: process.stdout,
+      rootless: process.env[BOX_VARIABLE] === 'rootless',
+      command: howWeAreCalled(),
+    });
+    return trouble.length === 0 ? EXIT.ok : EXIT.failed;
+  } catch (error) {
+    if (signal.aborted) return EXIT.interrupted;
+    throw error;
+  }
+}
+
+/** The command that works when pasted in the same directory. */
+export function howWeAreCalled(): string {
+  const program = relative(process.cwd(), process.argv[1] ?? 'enactor');
+  return /\.[jt]s$/.test(program) ? `node ${program}` : program;
+}

@@ -1,0 +1,165 @@
+/** `enactor`: the lab, and what a daemon says of itself. Each command is a function that gives an exit code. */
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { CommandError, EXIT } from './exit-codes.ts';
+import { addPod, execIn, probe, removePod, showLab } from './lab-control.ts';
+import { labApiServer, labCloud } from './lab-services.ts';
+import { labUp } from './lab-up.ts';
+import { nodeStatus } from './node-status.ts';
+
+const DEBUG_SOCKET = '/var/run/eni/eni_debug.socket';
+
+type Run = (exitCode: number) => void;
+
+function program(done: Run): Command {
+  const enactor = new Command('enactor')
+    .description('Pod addresses from the VPC on Alibaba Cloud nodes: the lab, and a look at a node’s daemon')
+    .exitOverride()
+    .showHelpAfterError('(add --help for what there is)')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  enactor lab up                 a VPC in a box, live in this terminal; Ctrl-C leaves nothing behind
+  enactor lab up --once          builds it, tries every path, takes it down; exit code 0 or 1
+  enactor lab pod add hello      in another terminal: one more pod
+  enactor status                 what the daemon of this node holds
+
+Exit codes: 0 well, 1 failed, 2 wrong usage, 3 not possible here, 130 interrupted.`,
+    );
+
+  enactor
+    .command('status')
+    .description('what the daemon of a node holds: ENIs, addresses, pods that wait and why')
+    .option('--debug-socket <path>', 'where the daemon answers', DEBUG_SOCKET)
+    .addOption(new Option('-o, --output <form>', 'how to print it').choices(['text', 'json']).default('text'))
+    .action(async ({ debugSocket, output }) => done(await nodeStatus(debugSocket, output)));
+
+  const lab = enactor.command('lab').description('a VPC in a box on this machine, no account and no root needed');
+
+  lab
+    .command('up')
+    .description('start the lab and show it; with --once check every path and end')
+    .option('--once', 'build, try every path, take down; the last line counts', false)
+    .option('--nodes <n>', 'machines with a daemon', count, 2)
+    .option('--pods <n>', 'pods to start with (default: 6, with --once 10)', count)
+    .addOption(new Option('--profile <name>', 'how slow the cloud is').choices(['fast', 'realistic']).default('fast'))
+    .addOption(
+      new Option('--plant <fault>', 'make a fault on purpose, to see the check fail (with --once)').choices([
+        'wrong-rule',
+      ]),
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  enactor lab up --nodes 3 --pods 12
+  enactor lab up --profile realistic       ENIs take seconds, as they do
+  enactor lab up --once --plant wrong-rule ends with 1 and a count of routing faults`,
+    )
+    .action(async ({ once, nodes, pods, profile, plant }) => {
+      if (plant !== undefined && !once) throw new CommandError(EXIT.usage, '--plant goes with --once');
+      done(await labUp({ once, nodes, pods: pods ?? null, profile, plant: plant ?? null }));
+    });
+
+  const pod = lab.command('pod').description('pods of the lab that runs');
+  pod
+    .command('add')
+    .argument('<name>')
+    .option('--node <name>', 'where (default: where the fewest are)')
+    .action(async (name: string, { node }) => done(await addPod(name, node)));
+  pod
+    .command('rm')
+    .argument('<name>')
+    .action(async (name: string) => done(await removePod(name)));
+
+  lab
+    .command('probe')
+    .description('send from one place to another and tell how it was seen; places are pods, nodes and `elsewhere`')
+    .argument('<from>')
+    .argument('<to>')
+    .action(async (from: string, to: string) => done(await probe(from, to)));
+
+  lab
+    .command('exec')
+    .description('run a program inside a pod, a node or a host of the lab')
+    .argument('<place>')
+    .argument('<command...>')
+    .passThroughOptions()
+    .addHelpText('after', '\nExample:\n  enactor lab exec web-1 -- ip address')
+    .action(async (place: string, command: string[]) => done(await execIn(place, command)));
+
+  lab
+    .command('status')
+    .description('the lab that runs, once')
+    .addOption(new Option('-o, --output <form>', 'how to print it').choices(['text', 'json']).default('text'))
+    .action(async ({ output }) => done(await showLab(output)));
+
+  lab
+    .command('cloud')
+    .description('only the cloud: OpenAPI of ECS and VPC, metadata, and the admin interface')
+    .requiredOption('--listen <addr>', 'host:port; port 0 takes a free one')
+    .addOption(new Option('--profile <name>', 'how slow it is').choices(['fast', 'realistic']).default('realistic'))
+    .option('--topology <file>', 'what to build, as JSON (default: two nodes)')
+    .option('--metadata <instance=addr>', 'serve an instance’s metadata here too; may be repeated', collect, [])
+    .addHelpText(
+      'after',
+      '\nExample:\n  enactor lab cloud --listen 127.0.0.1:8080 --metadata i-lab-node-1=127.0.0.1:8081',
+    )
+    .action(async ({ listen, profile, topology, metadata }) =>
+      done(await labCloud({ listen, profile, topology: topology ?? null, metadata })),
+    );
+
+  lab
+    .command('apiserver')
+    .description('only the Kubernetes API server: pods, nodes, config maps, events')
+    .requiredOption('--listen <addr>', 'host:port; port 0 takes a free one')
+    .option('--kubeconfig <file>', 'write the kubeconfig here (default: print it)')
+    .action(async ({ listen, kubeconfig }) => done(await labApiServer(listen, kubeconfig ?? null)));
+
+  enactor.enablePositionalOptions();
+  lab.enablePositionalOptions();
+  return enactor;
+}
+
+function count(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1 || value > 200) throw new InvalidArgumentError('a number from 1 to 200.');
+  return value;
+}
+
+function collect(text: string, before: readonly string[]): readonly string[] {
+  return [...before, text];
+}
+
+async function main(): Promise<number> {
+  let exitCode: number = EXIT.ok;
+  try {
+    await program((code) => {
+      exitCode = code;
+    }).parseAsync();
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    if (error instanceof CommandError) {
+      process.stderr.write(`enactor: ${error.message}\n`);
+      return error.exitCode;
+    }
+    process.stderr.write(`enactor: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    return EXIT.failed;
+  }
+}
+
+/** A pipe takes what was written before the process ends; a reader that left early is no error. */
+async function drained(stream: NodeJS.WriteStream): Promise<void> {
+  await new Promise<void>((resolve) => stream.write('', () => resolve()));
+}
+
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+const exitCode = await main();
+await drained(process.stdout);
+await drained(process.stderr);
+process.exit(exitCode);

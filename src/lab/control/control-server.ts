@@ -1,0 +1,125 @@
+/**
+ * The running lab's own socket, through which other terminals add pods and look: small JSON over HTTP on a unix socket.
+ *
+ * GET /v1/status · POST /v1/pods {name, node?} · DELETE /v1/pods/NAME · POST /v1/probe {from, to} · GET /v1/place/NAME
+ * Failures are {error} with 400 (the request cannot be) or 500.
+ */
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { tryPath } from '../checks/try-paths.ts';
+import type { Lab } from '../lab.ts';
+import { labStatus } from '../status/lab-status.ts';
+import type { ReachabilityWatch } from '../status/reachability.ts';
+
+export const CONTROL_SOCKET = 'lab.sock';
+const BODY_MAX_BYTES = 64 * 1024;
+const NAME = /^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$/;
+
+/** What the caller asked for cannot be done; the message is for them. */
+class RequestError extends Error {
+  override readonly name = 'RequestError';
+}
+
+export type PlaceInfo = { readonly name: string; readonly netns: string; readonly ips: readonly string[] };
+
+export class ControlServer {
+  readonly path: string;
+  readonly #lab: Lab;
+  readonly #watch: ReachabilityWatch;
+  readonly #tell: (line: string) => void;
+  readonly #server: Server;
+
+  /** `tell` hears of what others did to the lab. */
+  constructor(lab: Lab, watch: ReachabilityWatch, tell: (line: string) => void) {
+    this.path = `${lab.runDir}/${CONTROL_SOCKET}`;
+    this.#lab = lab;
+    this.#watch = watch;
+    this.#tell = tell;
+    this.#server = createServer((request, response) => {
+      this.#answer(request).then(
+        (body) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body)),
+        (error: unknown) => {
+          const message = error instanceof Error ? error.message : String(error);
+          const status = error instanceof RequestError ? 400 : 500;
+          response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error: message }));
+        },
+      );
+    });
+  }
+
+  listen(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(this.path, resolve);
+    });
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeAllConnections();
+    });
+  }
+
+  async #answer(request: IncomingMessage): Promise<unknown> {
+    const [, version, what, name, ...rest] = (request.url ?? '').split('/');
+    const call = `${request.method} ${what}`;
+    if (version === 'v1' && rest.length === 0) {
+      if (call === 'GET status') return labStatus(this.#lab, this.#watch.latest);
+      if (call === 'POST pods') return this.#addPod(await bodyOf(request));
+      if (call === 'DELETE pods' && name !== undefined) return this.#removePod(decodeURIComponent(name));
+      if (call === 'POST probe') return this.#probe(await bodyOf(request));
+      if (call === 'GET place' && name !== undefined) return this.#place(decodeURIComponent(name));
+    }
+    throw new RequestError(`no such call: ${request.method} ${request.url}`);
+  }
+
+  async #addPod(body: Readonly<Record<string, unknown>>): Promise<unknown> {
+    const { name, node } = body;
+    if (typeof name !== 'string' || !NAME.test(name)) {
+      throw new RequestError('a pod’s name is up to 52 of a-z, 0-9 and -, with no - at its ends');
+    }
+    if (node !== undefined && typeof node !== 'string') throw new RequestError('node is the name of one');
+    const pod = await this.#lab.addPod(name, node);
+    const startedIn = `${Math.round(pod.startedInMs ?? 0)} ms`;
+    this.#tell(`pod ${name} runs on ${pod.node} with ${pod.ips.join(', ')} after ${startedIn}`);
+    return { name, node: pod.node, ips: pod.ips, startedInMs: pod.startedInMs };
+  }
+
+  async #removePod(name: string): Promise<unknown> {
+    const pod = this.#lab.pods.get(name);
+    if (pod === undefined) throw new RequestError(`no pod ${name}`);
+    const { ips } = pod;
+    await this.#lab.removePod(name);
+    this.#tell(`pod ${name} is gone; ${ips.join(', ')} cools down`);
+    return { name, ips };
+  }
+
+  async #probe(body: Readonly<Record<string, unknown>>): Promise<unknown> {
+    const { from, to } = body;
+    if (typeof from !== 'string' || typeof to !== 'string') throw new RequestError('from and to are names');
+    return tryPath(this.#lab, { from, to });
+  }
+
+  #place(name: string): PlaceInfo {
+    const sandbox = this.#lab.pods.get(name)?.sandbox;
+    const guest = [...this.#lab.nodes.map((node) => node.guest), ...this.#lab.hosts].find((one) => one.name === name);
+    const netns = sandbox?.netns ?? guest?.netns;
+    if (netns === undefined) throw new RequestError(`nothing that runs is called ${name}`);
+    return { name, netns: netns.path, ips: this.#lab.place(name).ips };
+  }
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+  let text = '';
+  for await (const chunk of request) {
+    text += String(chunk);
+    if (text.length > BODY_MAX_BYTES) throw new RequestError('the request is too long');
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return value as Readonly<Record<string, unknown>>;
+  } catch {
+    // told below
+  }
+  throw new RequestError('the request is no JSON object');
+}
