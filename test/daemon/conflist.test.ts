@@ -1,0 +1,30 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { CONFLIST_NAME, installConflist } from '../../src/daemon/conflist.ts';
+
+const conflist = { daemonSocket: '/run/e.sock', dataDir: '/var/lib/e', mtu: 1500 };
+
+t.test('conflist: it is what the runtime reads, written whole, and only when it changes', async (t) => {
+  const directory = join(t.testdir(), 'net.d');
+  t.equal(await installConflist(directory, conflist), true);
+  t.strictSame(JSON.parse(readFileSync(join(directory, CONFLIST_NAME), 'utf8')), {
+    cniVersion: '1.0.0',
+    name: 'enactor',
+    plugins: [{ type: 'enactor-cni', daemonSocket: '/run/e.sock', dataDir: '/var/lib/e', mtu: 1500 }],
+  });
+  t.strictSame(readdirSync(directory), [CONFLIST_NAME]);
+  utimesSync(join(directory, CONFLIST_NAME), 1, 1);
+  t.equal(await installConflist(directory, conflist), false);
+  t.equal(statSync(join(directory, CONFLIST_NAME)).mtimeMs, 1_000, 'untouched');
+  t.equal(await installConflist(directory, { ...conflist, mtu: 8500 }), true);
+});
+
+t.test('conflist: what cannot be written leaves nothing behind and keeps what was there', async (t) => {
+  const directory = t.testdir({ file: 'x' });
+  await t.rejects(installConflist(join(directory, 'file'), conflist), { code: /EEXIST|ENOTDIR/ });
+  mkdirSync(join(directory, CONFLIST_NAME));
+  writeFileSync(join(directory, CONFLIST_NAME, 'inside'), '');
+  await t.rejects(installConflist(directory, conflist), { code: 'EISDIR' });
+  t.strictSame(readdirSync(directory).sort(), [CONFLIST_NAME, 'file']);
+});
