@@ -20,6 +20,7 @@ function answerTo(path: string, report: NodeReport | null): [number, unknown] {
   if (path !== '/v1/report' && path !== '/v1/health') return [404, { error: `no such path: ${path.slice(0, 200)}` }];
   if (path === '/v1/report') return report === null ? [503, { error: 'the actors have not started' }] : [200, report];
   if (report === null) return [503, { state: 'starting', missing: ['actors'] }];
-  const serving = report.state.split('.')[0] === 'serving';
+  // A dotted path of the node's chart, such as `running.serving`.
+  const serving = report.state.split('.').includes('serving');
   return serving ? [200, { state: report.state }] : [503, { state: report.state, missing: report.missing }];
 }
