@@ -12,6 +12,7 @@ type Run = (exitCode: number) => void;
 
 function program(done: Run): Command {
   const enactor = new Command('enactor')
+    .enablePositionalOptions()
     .description('Pod addresses from the VPC on Alibaba Cloud nodes: the lab, and a look at a node’s daemon')
     .exitOverride()
     .showHelpAfterError('(add --help for what there is)')
@@ -34,7 +35,10 @@ Exit codes: 0 well, 1 failed, 2 wrong usage, 3 not possible here, 130 interrupte
     .addOption(new Option('-o, --output <form>', 'how to print it').choices(['text', 'json']).default('text'))
     .action(async ({ debugSocket, output }) => done(await nodeStatus(debugSocket, output)));
 
-  const lab = enactor.command('lab').description('a VPC in a box on this machine, no account and no root needed');
+  const lab = enactor
+    .command('lab')
+    .enablePositionalOptions()
+    .description('a VPC in a box on this machine, no account and no root needed');
 
   lab
     .command('up')
@@ -116,8 +120,6 @@ Examples:
     .option('--kubeconfig <file>', 'write the kubeconfig here (default: print it)')
     .action(async ({ listen, kubeconfig }) => done(await labApiServer(listen, kubeconfig ?? null)));
 
-  enactor.enablePositionalOptions();
-  lab.enablePositionalOptions();
   return enactor;
 }
 
