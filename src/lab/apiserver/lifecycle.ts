@@ -15,16 +15,9 @@ import {
   type Status,
   successStatus,
 } from './api-error.ts';
-import {
-  at,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  type KubeObject,
-  kubeTime,
-  type ObjectMeta,
-  sameJson,
-} from './kube-object.ts';
+import { type DeleteOptions, graceFor } from './deletion.ts';
+import { at, type JsonObject, type KubeObject, kubeTime, sameJson } from './kube-object.ts';
+import { nameFor, serverFields, split, withoutServerFields } from './object-parts.ts';
 import { RESOURCES, type Resource, resourceNamed } from './resource.ts';
 import type { ObjectStore } from './store.ts';
 import { checkKind, objectAt, validate, withDefaults } from './validate.ts';
@@ -34,12 +27,6 @@ export type LifecycleOptions = {
   readonly now: () => number;
   /** Pods go when their grace period ends; else they wait for a deletion with grace 0, as a kubelet sends it. */
   readonly endGrace: boolean;
-};
-
-export type DeleteOptions = {
-  readonly gracePeriodSeconds: number | null;
-  readonly uid: string | null;
-  readonly resourceVersion: string | null;
 };
 
 export class Lifecycle {
@@ -205,67 +192,4 @@ export class Lifecycle {
     if (!resource.namespaced || namespaces === null || namespace === null) return;
     if (this.#options.store.get(namespaces, null, namespace) === null) throw notFound(namespaces, namespace);
   }
-}
-
-function nameFor(given: JsonObject): string {
-  if (typeof given.name === 'string' && given.name !== '') return given.name;
-  return typeof given.generateName === 'string' && given.generateName !== ''
-    ? `${given.generateName.slice(0, 58)}${randomUUID().slice(0, 5)}`
-    : '';
-}
-
-const SERVER_FIELDS: readonly string[] = [
-  'name',
-  'namespace',
-  'uid',
-  'resourceVersion',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'selfLink',
-  'managedFields',
-];
-
-function serverFields(metadata: ObjectMeta, more: readonly string[]): JsonObject {
-  const fields = [...SERVER_FIELDS, ...more].filter((key) => metadata[key] !== undefined);
-  return Object.fromEntries(fields.map((key) => [key, metadata[key]]));
-}
-
-function withoutServerFields(given: JsonObject, more: readonly string[] = []): JsonObject {
-  const fields: readonly string[] = [...SERVER_FIELDS, ...more];
-  return Object.fromEntries(Object.entries(given).filter(([key]) => !fields.includes(key)));
-}
-
-/** The status path changes status (and labels, annotations, finalizers) but no owner; the main path everything else; resources without a status path change as a whole. */
-function split(resource: Resource, old: KubeObject, body: JsonObject, subresource: 'status' | null): JsonObject {
-  const whole: JsonObject = { ...body, apiVersion: 'v1', kind: resource.kind };
-  if (!resource.status) return whole;
-  const [main, status]: [JsonObject, JsonObject] = subresource === 'status' ? [old, body] : [whole, old];
-  const { status: _, ...rest } = main;
-  return status.status === undefined ? rest : { ...rest, status: status.status };
-}
-
-function graceFor(resource: Resource, object: KubeObject, asked: number | null): number {
-  if (resource.plural !== 'pods') return 0;
-  const phase = at(object, 'status.phase');
-  const nodeName = at(object, 'spec.nodeName');
-  // Nothing runs: nothing to wait for. Source: pod strategy, CheckGracefulDelete.
-  if (nodeName === undefined || nodeName === '' || phase === 'Succeeded' || phase === 'Failed') return 0;
-  const own = at(object, 'spec.terminationGracePeriodSeconds');
-  const seconds = asked ?? (typeof own === 'number' ? own : 30);
-  return Math.max(0, seconds);
-}
-
-export function deleteOptions(body: Json, query: URLSearchParams): DeleteOptions {
-  const options = isJsonObject(body) ? body : {};
-  const preconditions = objectAt(options, 'preconditions');
-  const asked = options.gracePeriodSeconds ?? query.get('gracePeriodSeconds');
-  const grace = asked === null || asked === undefined ? null : Number(asked);
-  if (grace !== null && !Number.isInteger(grace))
-    throw badRequest(`gracePeriodSeconds is no integer: ${String(asked)}`);
-  return {
-    gracePeriodSeconds: grace,
-    uid: typeof preconditions.uid === 'string' ? preconditions.uid : null,
-    resourceVersion: typeof preconditions.resourceVersion === 'string' ? preconditions.resourceVersion : null,
-  };
 }
