@@ -41,7 +41,7 @@ export const createNetworkInterface: WireApi<'CreateNetworkInterface'> = {
       ipv6: params.want('Ipv6Address', 'Ipv6AddressCount', ADDRESSES_PER_CALL, 10) ?? NONE,
       name: sized(params, 'NetworkInterfaceName', 2, 128) ?? '',
       description: sized(params, 'Description', 2, 256) ?? '',
-      deleteOnRelease: params.flag('DeleteOnRelease') ?? true,
+      deleteOnRelease: params.flag('DeleteOnRelease') ?? true, // the real default is not documented
       sourceDestCheck: params.flag('SourceDestCheck') ?? false,
       trafficMode: params.oneOf('NetworkInterfaceTrafficMode', ['Standard', 'HighPerformance']) ?? 'Standard',
       queueNumber: params.integer('QueueNumber', 1, 2048),
