@@ -1,61 +1,48 @@
 /**
  * Fills dist/: the programs bundled by esbuild (a bundle loads in half the time of the loose files) and the plugin compiled
  * by Bun into one executable. Run by Bun, which reads TypeScript as it is.
+ *
+ * Everything is made aside and then renamed into place, so that what runs from dist/ meanwhile never finds a file missing.
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { build } from 'esbuild';
 
+const next = `dist/.next-${process.pid}`;
 const native = ['koffi', 'level', 'classic-level'];
+const programs = { enactord: 'src/daemon/main.ts', enactor: 'src/cli/main.ts' };
+// CommonJS packages inside the bundle call require(), which an ES module does not have.
+const banner =
+  "#!/usr/bin/env node\nimport { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);";
 
-rmSync('dist', { recursive: true, force: true });
-mkdirSync('dist', { recursive: true });
+mkdirSync(next, { recursive: true });
+try {
+  for (const [name, source] of Object.entries(programs)) {
+    await build({
+      entryPoints: [source],
+      outfile: `${next}/${name}.js`,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      target: 'node20.19',
+      sourcemap: 'linked',
+      external: native,
+      legalComments: 'none',
+      logLevel: 'warning',
+      banner: { js: banner },
+    });
+    chmodSync(`${next}/${name}.js`, 0o755);
+  }
+  copyFileSync('src/adapters/grpc/rpc.proto', `${next}/rpc.proto`);
 
-const programs = Object.entries({
-  enactord: 'src/daemon/main.ts',
-  enactor: 'src/cli/main.ts',
-}).filter(([, source]) => existsSync(source));
-
-for (const [name, source] of programs) {
-  await build({
-    entryPoints: [source],
-    outfile: `dist/${name}.js`,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20.19',
-    sourcemap: 'linked',
-    external: native,
-    loader: { '.proto': 'text' },
-    legalComments: 'none',
-    logLevel: 'warning',
-    banner: {
-      js: "#!/usr/bin/env node\nimport { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
-    },
+  const compile = ['build', '--compile', '--minify', '--bytecode', '--external', 'koffi', 'src/plugin/main.ts'];
+  execFileSync(process.execPath, [...compile, '--outfile', `${next}/enactor-cni`], {
+    stdio: ['ignore', 'ignore', 'inherit'],
   });
-  chmodSync(`dist/${name}.js`, 0o755);
-}
 
-if (existsSync('src/adapters/grpc/rpc.proto')) copyFileSync('src/adapters/grpc/rpc.proto', 'dist/rpc.proto');
-
-if (existsSync('src/plugin/main.ts')) {
-  execFileSync(
-    process.execPath,
-    [
-      'build',
-      '--compile',
-      '--minify',
-      '--bytecode',
-      '--external',
-      'koffi',
-      'src/plugin/main.ts',
-      '--outfile',
-      'dist/enactor-cni',
-    ],
-    { stdio: ['ignore', 'ignore', 'inherit'] },
-  );
+  const made = readdirSync(next);
+  for (const file of made) renameSync(`${next}/${file}`, `dist/${file}`);
+  console.log('built: %s', made.map((file) => `dist/${file}`).join(' '));
+} finally {
+  rmSync(next, { recursive: true, force: true });
 }
-console.log(
-  'built: %s',
-  [...programs.map(([name]) => `dist/${name}.js`), 'dist/enactor-cni', 'dist/rpc.proto'].filter(existsSync).join(' '),
-);
