@@ -11,6 +11,8 @@ import type { ApiName } from '../../vpc/requests.ts';
 type Waiting = { readonly heldBy: string; readonly goOn: () => void };
 
 const METADATA_LEDGER_MAX = 20_000;
+/** A longer timer would fire at once. Source: Node.js, setTimeout. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
 
 export class LiveCloud {
   readonly gateway: CloudGateway;
@@ -35,7 +37,7 @@ export class LiveCloud {
     return Math.floor(performance.timeOrigin + performance.now());
   }
 
-  /** Resolves when the caller is to get the answer. Never rejects; a held call resolves after its release. */
+  /** Resolves when the caller is to get the answer, be it a refusal; a held call resolves after its release. */
   async call<A extends ApiName>(call: Call<A>): Promise<Answer<A>> {
     const first: Answer<A> | Held<A> = this.gateway.call(call, this.nowMs());
     const answer =
@@ -75,10 +77,13 @@ export class LiveCloud {
   async until(atMs: number): Promise<void> {
     for (let waitMs = atMs - this.nowMs(); waitMs > 0; waitMs = atMs - this.nowMs()) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(() => {
-          this.#answers.delete(timer);
-          resolve();
-        }, Math.ceil(waitMs));
+        const timer = setTimeout(
+          () => {
+            this.#answers.delete(timer);
+            resolve();
+          },
+          Math.min(Math.ceil(waitMs), TIMER_MAX_MS),
+        );
         this.#answers.add(timer);
       });
     }
@@ -95,7 +100,7 @@ export class LiveCloud {
         this.model.advance(this.nowMs());
         this.touched();
       },
-      Math.max(0, dueMs - this.nowMs()),
+      Math.min(Math.max(0, dueMs - this.nowMs()), TIMER_MAX_MS),
     );
   }
 

@@ -377,3 +377,20 @@ t.test('secrets: neither keys nor signatures reach the ledger', async (t) => {
     t.match(text, /"SignatureDoesNotMatch"/, 'but what happened does');
   }
 });
+
+t.test('time: a state that is to last for months is no busy loop, and the cloud closes at once', async (t) => {
+  const { create, attach, status, fault, cloud } = await lab(t);
+  const eniId = (await create()).body?.networkInterfaceId ?? '';
+  await fault({ api: 'AttachNetworkInterface', effect: 'transition', lastsMs: 10_000_000_000 });
+  await attach(eniId, NODE_1);
+  let advances = 0;
+  const { model } = cloud;
+  const advance = model.advance.bind(model);
+  model.advance = (nowMs) => {
+    advances += 1;
+    advance(nowMs);
+  };
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  t.ok(advances < 5, `${advances} advances`);
+  t.equal(status(eniId), 'Attaching');
+});
