@@ -49,7 +49,8 @@ export async function showLab(output: 'text' | 'json'): Promise<number> {
 }
 
 /** Runs a program in the namespaces of a pod, node or host; its exit code is ours. */
-export async function execIn(name: string, argv: readonly string[]): Promise<number> {
+export async function execIn(name: string, command: readonly string[]): Promise<number> {
+  const argv = command[0] === '--' ? command.slice(1) : command;
   const lab = runningLab();
   const { netns } = await asked((client) => client.place(name));
   const root = `/proc/${lab.pid}`;

@@ -2,7 +2,7 @@
 import type { AddressState, EniReport } from '../../ports/introspection.ts';
 import { REFUSED_KINDS, type RefusedKind } from '../router/refused.ts';
 import type { LabStatus, NodeStatus } from '../status/lab-status.ts';
-import { pad, widthOf } from './fit.ts';
+import { cut, pad, widthOf } from './fit.ts';
 import type { Hue, Paint } from './paint.ts';
 
 export type DrawOptions = {
@@ -40,24 +40,31 @@ const refusedWords: Readonly<Record<RefusedKind, string>> = {
 
 /** Wide cells name the address and its pod; beyond so many on an ENI only the marks are shown. */
 const WIDE_CELLS_MAX = 6;
-const WIDE_CELL_COLUMNS = 20;
+const WIDE_CELL_COLUMNS = 17;
 const MATRIX_MAX = 14;
 const RECENT_MAX = 4;
+/** Commands longer than this do not push the words behind the others to the right. */
+const TIP_COLUMNS = 70;
 
+/** As much as fits `rows`: first the matrix goes, then what happened lately, then the blank lines. */
 export function drawLab(status: LabStatus, options: DrawOptions): string[] {
-  const { paint } = options;
-  const blocks = [
+  const { paint, rows } = options;
+  const always = [
     header(status, options),
     ...status.nodes.map((node) => nodeBlock(node, status.atMs, options)),
     [legend(status, paint)],
     podLines(status, options),
-    reachLines(status, options),
-    refusedLines(status, paint),
-    status.problems.map((problem) => paint('red', `  ! ${problem}`)),
-    recentLines(options),
-    nextLines(status, options),
-  ].filter((block) => block.length > 0);
-  return blocks.flatMap((block) => [...block, '']).slice(0, -1);
+  ];
+  const ends = [refusedLines(status, paint), status.problems.map((problem) => paint('red', `  ! ${problem}`))];
+  const lately = recentLines(options);
+  const next = nextLines(status, options);
+  const tries = [
+    [...always, reachLines(status, options, matrix(status, options)), ...ends, lately, next],
+    [...always, reachLines(status, options, []), ...ends, lately, next],
+    [...always, reachLines(status, options, []), ...ends, next],
+  ].map((blocks) => blocks.filter((block) => block.length > 0));
+  const spaced = tries.map((blocks) => blocks.flatMap((block) => [...block, '']).slice(0, -1));
+  return spaced.find((lines) => lines.length < rows) ?? tries.at(-1)?.flat() ?? [];
 }
 
 function header(status: LabStatus, { paint, upMs, rootless, columns }: DrawOptions): string[] {
@@ -74,7 +81,7 @@ function header(status: LabStatus, { paint, upMs, rootless, columns }: DrawOptio
 
 function nodeBlock(node: NodeStatus, atMs: number, { paint, columns }: DrawOptions): string[] {
   const { report } = node;
-  const state = report?.state ?? (node.pid === null ? 'down' : 'starting');
+  const state = report?.state.split('.').at(-1) ?? (node.pid === null ? 'down' : 'starting');
   const hue: Hue = state === 'serving' ? 'green' : node.pid === null ? 'red' : 'yellow';
   const pool = report?.pool ?? null;
   const facts = [
@@ -102,7 +109,7 @@ function eniLines(eni: EniReport, atMs: number, columns: number, paint: Paint): 
   const name = pad(eni.device ?? '—', 5);
   const id = pad(eni.eniId === null ? eni.actor : eni.eniId.replace(/^(eni-)(.{3}).*(.{4})$/, '$1$2…$3'), 14);
   const hue: Hue = eni.state.startsWith('inUse') ? 'green' : eni.state.startsWith('stuck') ? 'red' : 'yellow';
-  const start = `  ${name}${paint('gray', id)}${paint(hue, pad(eni.state, 18))}`;
+  const start = `  ${name}${paint('gray', id)}${paint(hue, pad(eni.state, 16))}`;
   const failure = eni.lastFailure === null ? [] : [paint('yellow', `       last failure: ${eni.lastFailure}`)];
   if (eni.addresses.length > WIDE_CELLS_MAX) {
     const marks = eni.addresses.map(({ state }) => paint(cells[state].hue, cells[state].mark)).join(' ');
@@ -114,7 +121,7 @@ function eniLines(eni: EniReport, atMs: number, columns: number, paint: Paint): 
     const rest = address.state === 'cooling' && restMs !== null ? ` ${Math.ceil(restMs / 1_000)}s` : '';
     const who = address.pod?.split('/')[1] ?? `${word}${rest}`;
     const last = `.${address.ipv4.split('.').at(-1)}`;
-    return pad(paint(colour, `${mark} ${pad(last, 5)}${who}`), WIDE_CELL_COLUMNS);
+    return pad(paint(colour, cut(`${mark} ${pad(last, 5)}${who}`, WIDE_CELL_COLUMNS - 1)), WIDE_CELL_COLUMNS);
   });
   const indent = ' '.repeat(widthOf(start));
   const perLine = Math.max(1, Math.floor((columns - 1 - indent.length) / WIDE_CELL_COLUMNS));
@@ -136,14 +143,15 @@ function legend(status: LabStatus, paint: Paint): string {
     .join('   ')}`;
 }
 
-function podLines({ pods }: LabStatus, { paint }: DrawOptions): string[] {
+function podLines({ pods, hosts }: LabStatus, { paint }: DrawOptions): string[] {
   const troubled = pods.filter((pod) => pod.phase !== 'running');
   const running = pods.filter((pod) => pod.phase === 'running');
   const times = running.map((pod) => pod.startedInMs ?? 0).sort((a, b) => a - b);
   const median = times[Math.floor(times.length / 2)];
   const pace = median === undefined ? '' : paint('gray', `  half of them started within ${Math.round(median)} ms`);
+  const elsewhere = hosts.map(({ name, ip }) => paint('gray', `  · ${name} ${ip}, a machine without a daemon`));
   return [
-    `${paint('bold', 'pods')}  ${running.length} running${pace}`,
+    `${paint('bold', 'pods')}  ${running.length} running${pace}${elsewhere.join('')}`,
     ...troubled.slice(0, 4).map((pod) => {
       const text = `  ${pod.name} on ${pod.node}: ${pod.phase}${pod.failure === null ? '' : `, ${pod.failure}`}`;
       return paint(pod.failure === null ? 'yellow' : 'red', text);
@@ -151,8 +159,7 @@ function podLines({ pods }: LabStatus, { paint }: DrawOptions): string[] {
   ];
 }
 
-function reachLines(status: LabStatus, options: DrawOptions): string[] {
-  const { paint } = options;
+function reachLines(status: LabStatus, { paint }: DrawOptions, grid: readonly string[]): string[] {
   const { outcomes, atMs } = status.reachability;
   if (atMs === null) return [`${paint('bold', 'reachability')}  ${paint('gray', 'first round under way')}`];
   const bad = outcomes.filter((outcome) => !outcome.worked);
@@ -162,17 +169,17 @@ function reachLines(status: LabStatus, options: DrawOptions): string[] {
       : paint('red', `${outcomes.length - bad.length} of ${outcomes.length} paths work`);
   return [
     `${paint('bold', 'reachability')}  ${verdict}`,
-    ...matrix(status, options),
+    ...grid,
     ...bad.slice(0, 3).map(({ from, to, why }) => paint('red', `  ${from} -> ${to}: ${why}`)),
   ];
 }
 
 /** From the left to the top; left out when there are too many places for the terminal. */
-function matrix(status: LabStatus, { paint, columns, rows }: DrawOptions): string[] {
+function matrix(status: LabStatus, { paint, columns }: DrawOptions): string[] {
   const pods = status.pods.filter((pod) => pod.phase === 'running').map(({ name }) => name);
   const names = [...pods, ...status.nodes.map(({ name }) => name), ...status.hosts.map(({ name }) => name)];
   const wide = Math.max(...names.map((name) => name.length)) + 2;
-  if (names.length > MATRIX_MAX || names.length < 2 || wide + names.length * 3 > columns || rows < 34) return [];
+  if (names.length > MATRIX_MAX || names.length < 2 || wide + names.length * 3 > columns) return [];
   const byPair = new Map(status.reachability.outcomes.map((one) => [`${one.from} ${one.to}`, one.worked]));
   const mark = (from: string, to: string) => {
     const worked = byPair.get(`${from} ${to}`);
@@ -181,7 +188,7 @@ function matrix(status: LabStatus, { paint, columns, rows }: DrawOptions): strin
   };
   const numbers = names.map((_, index) => pad(String(index + 1), 3)).join('');
   return [
-    `  ${' '.repeat(wide + 3)}${paint('gray', numbers)}`,
+    `  ${pad(paint('gray', 'row to column'), wide + 3)}${paint('gray', numbers)}`,
     ...names.map((from, row) => {
       const line = names.map((to) => pad(mark(from, to), 3)).join('');
       return `  ${paint('gray', pad(String(row + 1), 3))}${pad(from, wide)}${line}`;
@@ -212,7 +219,7 @@ function nextLines(status: LabStatus, { paint, command }: DrawOptions): string[]
     ...(pod === undefined
       ? []
       : ([
-          [`${command} lab pod rm ${pod.name}`, 'its address cools down, then is idle'],
+          [`${command} lab pod rm ${pod.name}`, 'its address cools, then is idle'],
           [`${command} lab probe ${pod.name} ${far?.name ?? pod.name}`, 'who saw whom'],
           [`${command} lab exec ${pod.name} -- cat /proc/net/route`, 'inside a pod'],
         ] as const)),
@@ -220,9 +227,12 @@ function nextLines(status: LabStatus, { paint, command }: DrawOptions): string[]
       ? []
       : ([[`${command} status --debug-socket ${node.debugSocket}`, 'ask a daemon']] as const)),
   ];
-  const wide = Math.max(...tips.map(([line]) => line.length)) + 2;
+  const short = tips.map(([line]) => line.length).filter((length) => length < TIP_COLUMNS);
+  const wide = Math.max(...short) + 2;
   return [
     `${paint('bold', 'try next')} ${paint('gray', '(in another terminal)')}`,
-    ...tips.map(([line, why]) => `  ${paint('cyan', pad(line, wide))}${paint('gray', why)}`),
+    ...tips.map(
+      ([line, why]) => `  ${paint('cyan', pad(line, wide))}${line.length < wide ? '' : '  '}${paint('gray', why)}`,
+    ),
   ];
 }
