@@ -42,7 +42,7 @@ export async function connectKubernetes(options: KubernetesOptions): Promise<Kub
 
 /** Half a second and 60 MB to load, so only whoever connects pays for it. */
 async function loadConfig(path: string | null): Promise<KubeConfig> {
-  const { KubeConfig } = await import('@kubernetes/client-node');
+  const { KubeConfig } = await import('@kubernetes/client-node/dist/config.js');
   const config = new KubeConfig();
   try {
     if (path === null) config.loadFromCluster();
