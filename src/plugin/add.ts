@@ -45,7 +45,9 @@ async function allocateAndAttach(context: VerbContext, sandbox: Sandbox, pod: Op
     const wanted = wantedFrom(reply, sandbox, configuration.mtu);
     const made = pod.attach(wanted);
     log.debug({ ...made, ips: wanted.ips, routeTable: wanted.routeTable }, 'pod attached');
-    return { ...made, ips: wanted.ips, ifName: sandbox.ifName, netns: sandbox.netns, gateway: datapath.gateway };
+    const { ips, defaultRoute } = wanted;
+    const { ifName, netns } = sandbox;
+    return { ...made, ips, defaultRoute, ifName, netns, gateway: datapath.gateway };
   } catch (error) {
     const cause = cniErrorOf(error, CNI_CODE.tryAgainLater);
     await giveBack(context, sandbox, cause);

@@ -4,7 +4,17 @@
  * A note is whole or not there: written under a name the daemon does not read, synced, renamed, and the directory synced, so
  * that DEL may answer success. Its file is named by the sandbox: a repeated DEL writes the same one.
  */
-import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import {
   PENDING_DELETE_SUFFIX,
   PENDING_DELETES_DIRECTORY,
@@ -36,10 +46,19 @@ export function writeDeletionNote(dataDir: string, sandbox: Sandbox, atMs: numbe
   }
 }
 
-/** Before an ADD of the same sandbox, whose new lease an old note would end. Nothing there is success. */
+/** Before an ADD of the same sandbox, whose new lease an old note would end. Nothing there is success; CniError 11 otherwise. */
 export function dropDeletionNote(dataDir: string, sandbox: Key): void {
-  rmSync(`${dataDir}/${PENDING_DELETES_DIRECTORY}/${fileName(sandbox)}`, { force: true });
+  const path = `${dataDir}/${PENDING_DELETES_DIRECTORY}/${fileName(sandbox)}`;
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (NOT_THERE.includes(String((error as { code?: unknown }).code))) return;
+    const text = `cannot remove an old note: ${error instanceof Error ? error.message : error}`;
+    throw new CniError(CNI_CODE.tryAgainLater, text, '', error);
+  }
 }
+
+const NOT_THERE: readonly string[] = ['ENOENT', 'ENOTDIR'];
 
 /** Container ids may be longer than a file name. */
 function fileName(sandbox: Key): string {

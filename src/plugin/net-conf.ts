@@ -24,7 +24,13 @@ export function wantedFrom(reply: Reply, sandbox: Sandbox, mtu: number | null): 
   if (ips.length === 0) throw incomplete('no valid address');
   const routeTable = conf.ENIInfo?.RouteTable ?? 0;
   if (routeTable <= 0) throw incomplete('no route table of the ENI');
-  return { sandbox, ips, routeTable, mtu: conf.ENIInfo?.Mtu || mtu || DEFAULT_MTU };
+  return {
+    sandbox,
+    ips,
+    routeTable,
+    mtu: conf.ENIInfo?.Mtu || mtu || DEFAULT_MTU,
+    defaultRoute: conf.DefaultRoute === true,
+  };
 }
 
 /** Every address the reply names for this interface; what cannot be read is left out. */

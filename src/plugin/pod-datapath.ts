@@ -7,6 +7,8 @@ export type PodWanted = {
   readonly ips: readonly string[];
   readonly routeTable: number;
   readonly mtu: number;
+  /** Of several interfaces of a pod only one may have it. */
+  readonly defaultRoute: boolean;
 };
 
 export interface PodDatapath {

@@ -16,6 +16,7 @@ export type AddOutcome = {
   readonly podMac: string;
   readonly ips: readonly string[];
   readonly gateway: Readonly<Record<Family, string>>;
+  readonly defaultRoute: boolean;
 };
 
 const HOST_END = 0;
@@ -32,11 +33,11 @@ export function addResult(cniVersion: string, outcome: AddOutcome): Record<strin
     address: `${ip}/${familyOf(ip) === 4 ? 32 : 128}`,
     gateway: outcome.gateway[familyOf(ip)],
   }));
-  const routes = outcome.ips.map((ip) => ({
+  const routes = (outcome.defaultRoute ? outcome.ips : []).map((ip) => ({
     dst: familyOf(ip) === 4 ? '0.0.0.0/0' : '::/0',
     gw: outcome.gateway[familyOf(ip)],
   }));
-  return { cniVersion, interfaces, ips, routes, ...(old ? { dns: {} } : {}) };
+  return { cniVersion, interfaces, ips, ...(routes.length === 0 ? {} : { routes }), ...(old ? { dns: {} } : {}) };
 }
 
 /** The addresses a prevResult lists, without their masks; null when it is no result. */

@@ -104,7 +104,7 @@ export class FakeDaemon {
       BasicInfo: { PodIP: { IPv4: `192.168.0.${number}`, IPv6: this.dual ? `fd00::${number}` : '' } },
       ENIInfo: { MAC: '00:16:3e:00:00:01', RouteTable: 1007, DeviceName: 'eth1', Mtu: 1400 },
       IfName: ifName,
-      DefaultRoute: true,
+      DefaultRoute: ifName === 'eth0',
     };
     return { Success: true, IPType: 2, IPv4: true, IPv6: this.dual, NetConfs: [conf] };
   }

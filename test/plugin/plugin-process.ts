@@ -7,11 +7,12 @@ import type { Test } from 'tap';
 import { cannotMakeNamespaces, type TestNamespace } from '../adapters/netlink/namespaces.ts';
 import { FakeDaemon } from './fake-daemon.ts';
 
-export const PLUGIN = join(import.meta.dirname, '../../dist/enactor-cni');
+/** What was built, or another build that is to be tried. */
+export const PLUGIN = process.env.ENACTOR_CNI ?? join(import.meta.dirname, '../../dist/enactor-cni');
 
 /** Why the plugin cannot be tried, or false. */
 export function cannotRunPlugin(): string | false {
-  if (!existsSync(PLUGIN)) return 'NOT RUN: dist/enactor-cni is not built (npm run build)';
+  if (!existsSync(PLUGIN)) return `NOT RUN: ${PLUGIN} is not built (npm run build)`;
   return cannotMakeNamespaces();
 }
 
@@ -28,14 +29,17 @@ export type Given = {
   readonly stdin?: string | Buffer;
   /** Shell redirections put behind the plugin, such as `<&-`. */
   readonly redirect?: string;
+  /** Shell commands before the plugin, in a mount namespace of their own. */
+  readonly before?: string;
   /** Called with the process id once it runs. */
   readonly started?: (pid: number) => void;
 };
 
 export function startPlugin(host: TestNamespace | null, given: Given): Promise<Ran> {
-  const command = `exec "$0" ${given.redirect ?? ''}`;
+  const command = `${given.before === undefined ? '' : `${given.before} && `}exec "$0" ${given.redirect ?? ''}`;
   const inside = host === null ? [] : ['nsenter', `--net=${host.path}`];
-  const [program = '', ...args] = [...inside, '/bin/sh', '-c', command, PLUGIN];
+  const mounts = given.before === undefined ? [] : ['unshare', '--mount'];
+  const [program = '', ...args] = [...inside, ...mounts, '/bin/sh', '-c', command, PLUGIN];
   const child = spawn(program, args, { env: { PATH: process.env.PATH ?? '', ...given.env }, stdio: 'pipe' });
   const [out, err]: [Buffer[], Buffer[]] = [[], []];
   child.stdout.on('data', (chunk: Buffer) => out.push(chunk));

@@ -26,6 +26,8 @@ export type PodWanted = {
   /** The table of the ENI that owns the addresses. */
   readonly routeTable: number;
   readonly mtu: number;
+  /** Of several interfaces of a pod only one may have it. */
+  readonly defaultRoute: boolean;
 };
 
 export type OnLink<T> = Omit<T, 'linkIndex'>;
@@ -52,7 +54,7 @@ export function podPlan(wanted: PodWanted): PodPlan {
     inPod: {
       addrs: ips.map((ip) => ({ ...hostPrefix(ip), noDad: true })),
       neighbours: ips.map((ip) => ({ ip: POD_GATEWAY[familyOf(ip)], mac: device.hostMac })),
-      routes: ips.map((ip) => {
+      routes: (wanted.defaultRoute ? ips : []).map((ip) => {
         const family = familyOf(ip);
         return { family, destination: null, table: TABLE_MAIN, gateway: POD_GATEWAY[family], onLink: true };
       }),

@@ -31,7 +31,8 @@ function missingInPod(plan: PodPlan, pod: Netlink, link: Link, ip: string): stri
   const { prefix } = hostPrefix(ip);
   const gateway = POD_GATEWAY[family];
   if (!pod.addrs(family, link.index).some((addr) => addr.ip === ip)) return `address ${ip}/${prefix} on ${link.name}`;
-  if (!hasDefaultRoute(pod, family, link, gateway)) return `default route via ${gateway} on ${link.name}`;
+  if (plan.defaultRoute && !hasDefaultRoute(pod, family, link, gateway))
+    return `default route via ${gateway} on ${link.name}`;
   const entry = pod.neighbours(family, link.index).find((neighbour) => neighbour.ip === gateway);
   if (entry?.mac !== plan.device.hostMac) return `neighbour ${gateway} lladdr ${plan.device.hostMac} on ${link.name}`;
   return null;

@@ -21,7 +21,7 @@ function sandboxOf(namespace: TestNamespace, containerId = 'sandbox-1', name = '
 }
 
 function planOf(sandbox: Sandbox, ips = ['192.168.0.10', 'fd00::10'], routeTable = 1007): PodPlan {
-  return podPlan({ sandbox, ips, routeTable, mtu: 1500 });
+  return podPlan({ sandbox, ips, routeTable, mtu: 1500, defaultRoute: true });
 }
 
 function attach(host: TestNamespace, plan: PodPlan): string {
