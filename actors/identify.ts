@@ -4,7 +4,7 @@ import type { CloudEni, Subnet, VSwitch } from '../src/core/eni.ts';
 import { EnactorError } from '../src/core/errors.ts';
 import { parseCidr, vSwitchGateway } from '../src/core/ip.ts';
 import type { Settings } from '../src/core/settings.ts';
-import type { At } from '../statecharts/eni.ts';
+import type { At } from '../statecharts/at.ts';
 import type { NodeFacts } from '../statecharts/node.ts';
 import type { NodePorts } from './ports.ts';
 

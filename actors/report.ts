@@ -4,7 +4,7 @@ import type { AddressState } from '../src/core/address-book.ts';
 import type { Lease } from '../src/core/lease.ts';
 import { poolBounds } from '../src/core/pool.ts';
 import type { ActorReport, EniReport, NodeReport, PoolReport } from '../src/ports/introspection.ts';
-import type { EniContext } from '../statecharts/eni.ts';
+import type { EniContext } from '../statecharts/eni-context.ts';
 import type { eniFactoryMachine } from '../statecharts/eni-factory.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
 import type { NodeRef } from '../statecharts/node.ts';

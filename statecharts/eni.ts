@@ -5,15 +5,12 @@
  * forms the next one. The surprising choice: nobody tells it what to call. The book, the queue and `growBy` are wants; whenever no
  * call is under way it looks at them and makes the one call that helps.
  */
-import { type ActorRefFrom, and, assign, enqueueActions, type PromiseActorLogic, setup } from 'xstate';
+import { type ActorRefFrom, and, assign, enqueueActions, not, type PromiseActorLogic, setup } from 'xstate';
 import {
-  type AddressBook,
   added,
   bookOf,
   bound,
-  countsOf,
   freed,
-  type Holder,
   hasHolders,
   leaving,
   leavingIps,
@@ -25,78 +22,25 @@ import {
   withdrawn,
 } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
-import { EnactorError, type Failure, failureOf } from '../src/core/errors.ts';
-import type { EniBinding } from '../src/core/lease.ts';
-import type { EniPhase, EniSummary } from '../src/core/placement.ts';
+import type { EniPhase } from '../src/core/eni-summary.ts';
+import { type Failure, failureOf } from '../src/core/errors.ts';
 import { ASSIGN_MAX } from '../src/core/settings.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
+import type { At } from './at.ts';
+import { changed, contextOf, type EniContext, type EniInput, granted, tokenOf, wanted } from './eni-context.ts';
 import type { EniEvent } from './messages.ts';
 
 const CREATE_TRIES = 5;
 const ATTACH_TRIES = 3;
-
-/** What an invoked call brings back, with the instant it came. */
-export type At<T> = { readonly atMs: number; readonly value: T };
-
-export type EniTimes = {
-  readonly describePeriodMs: number;
-  readonly attachTimeoutMs: number;
-  readonly settleTimeoutMs: number;
-  readonly detachTimeoutMs: number;
-  readonly backoffMs: number;
-  readonly backoffMaxMs: number;
-};
-
-export type EniPlan = {
-  readonly slot: number;
-  /** Addresses the ENI may own. */
-  readonly limit: number;
-  readonly vSwitchId: string;
-  readonly subnet: Subnet;
-  readonly mtu: number;
-  /** Made by us. */
-  readonly ours: boolean;
-  /** Prefix of the tokens that name this ENI's calls. */
-  readonly token: string;
-  readonly times: EniTimes;
-};
-
-export type EniInput = EniPlan & {
-  readonly nowMs: number;
-  /** Addresses to create the ENI with; ignored when it exists. */
-  readonly ipv4Count: number;
-  /** An ENI that exists: attached ones are adopted, others finished off. */
-  readonly existing: CloudEni | null;
-  readonly held: ReadonlyMap<string, Holder>;
-  readonly coolUntilMs: ReadonlyMap<string, number>;
-  /** The table of an earlier life of the daemon. */
-  readonly routeTable: number | null;
-};
-
-type Queued = Holder & { readonly requestId: string };
-
-export type EniContext = EniPlan & {
-  readonly eniId: string | null;
-  readonly mac: string | null;
-  readonly device: EniDevice | null;
-  readonly routeTable: number | null;
-  /** Where the life of this actor begins: a new ENI, one that is attached already, or one left half-way by an earlier life. */
-  readonly origin: 'new' | 'attached' | 'attaching' | 'leftover';
-  readonly phase: EniPhase;
-  readonly book: AddressBook;
-  /** Requests that wait for the next addresses, oldest first. */
-  readonly queue: readonly Queued[];
-  /** Addresses the pool wants beyond the queue. */
-  readonly growBy: number;
-  /** Addresses the call under way asks for. */
-  readonly arriving: number;
-  readonly calls: number;
-  readonly failures: number;
-  readonly lastFailure: Failure | null;
-  readonly nowMs: number;
-};
+const CONFIRM_TRIES = 3;
 
 type Named = { readonly eniId: string };
+
+/** What every failed call leaves behind. */
+const noteFailure = {
+  type: 'failed',
+  params: ({ event }: { event: { error: unknown } }) => ({ failure: failureOf(event.error) }),
+} as const;
 
 export const eniMachine = setup({
   types: {
@@ -132,16 +76,39 @@ export const eniMachine = setup({
     hasHolders: ({ context }) => hasHolders(context.book),
     /** Nobody holds an address, waits for one, or was promised one. */
     unused: ({ context }) => !hasHolders(context.book) && context.queue.length === 0,
+    /** Takes no requests, and will not by waiting a little. */
+    declines: ({ context }) => context.phase === 'leaving' || context.phase === 'faulty',
+    takesMore: ({ context }) => context.phase === 'ready',
+    atRest: ({ context }) => context.arriving === 0 && leavingIps(context.book).length === 0,
+    canOffer: ({ context, event }) =>
+      event.type === 'assign' && context.queue.length === 0 && offered(context.book, event, event.alsoCooling) !== null,
+    /** Whatever the same call is asked again, the answer will be the same. */
+    refused: ({ context }) =>
+      context.lastFailure?.code === 'permission' || context.lastFailure?.code === 'vSwitchEmpty',
+    /** No answer of the cloud was seen: the call may have been carried out. */
+    unanswered: ({ context }) => context.lastFailure?.code === 'cloudUnreachable',
     wantsAddresses: ({ context }) => wanted(context) > 0,
     wantsFewer: ({ context }) => leavingIps(context.book).length > 0,
     ours: ({ context }) => context.ours,
   },
   actions: {
-    failed: assign(({ context }, params: { error: unknown }) => ({
+    failed: assign(({ context }, params: { failure: Failure }) => ({
       failures: context.failures + 1,
-      lastFailure: failureOf(params.error),
+      lastFailure: params.failure,
     })),
     succeeded: assign({ failures: 0, lastFailure: null }),
+    /** The factory said something: the next report counts it. */
+    hear: assign(({ context, event }) => ({
+      heard: context.heard + 1,
+      nowMs: Math.max(context.nowMs, event.atMs),
+    })),
+    noteTime: assign(({ context, event }) => ({ nowMs: Math.max(context.nowMs, event.atMs) })),
+    queueUp: assign(({ context, event }) => {
+      if (event.type !== 'assign') return {};
+      const { requestId, sandbox, pod } = event;
+      return { queue: [...context.queue, { requestId, sandbox, pod }] };
+    }),
+    growMore: assign(({ context, event }) => (event.type === 'grow' ? { growBy: context.growBy + event.count } : {})),
     learn: assign((_, params: { eni: CloudEni; atMs: number }) => ({
       eniId: params.eni.eniId,
       mac: params.eni.mac,
@@ -149,11 +116,14 @@ export const eniMachine = setup({
       arriving: 0,
       nowMs: params.atMs,
     })),
+    /** The book follows what the cloud reports. */
+    follow: assign(({ context }, params: { ips: readonly string[]; atMs: number }) => ({
+      book: reconciled(context.book, params.ips, params.atMs),
+      nowMs: Math.max(context.nowMs, params.atMs),
+    })),
     phase: assign((_, params: { phase: EniPhase }) => ({ phase: params.phase })),
     /** Tells the factory what there is now. */
-    report: enqueueActions(({ context, enqueue }) => {
-      enqueue.sendParent({ type: 'eniChanged', summary: summaryOf(context), atMs: context.nowMs });
-    }),
+    report: enqueueActions(({ context, enqueue }) => enqueue.sendParent(changed(context))),
     /** Promises addresses to the queue, oldest request first, as far as they go. */
     serve: enqueueActions(({ context, enqueue }) => {
       if (context.device === null || context.phase === 'leaving') return;
@@ -162,36 +132,31 @@ export const eniMachine = setup({
       while (queue[0] !== undefined) {
         const offer = offered(book, queue[0], false);
         if (offer === null) break;
-        enqueue.sendParent(resultOf(context, queue[0].requestId, offer.address));
+        enqueue.sendParent(granted(context, queue[0].requestId, offer.address));
         book = offer.book;
         queue.shift();
       }
       enqueue.assign({ book, queue });
     }),
-    /** Gives the queue back to the factory: another ENI may serve it. */
-    bounce: enqueueActions(({ context, enqueue }) => {
-      const failure = context.lastFailure ?? {
-        code: 'internal' as const,
-        detail: `ENI ${context.eniId ?? ''} is leaving`,
-      };
-      for (const { requestId } of context.queue)
-        enqueue.sendParent({ type: 'ipResult', requestId, ok: false, failure });
-      enqueue.assign({ queue: [], growBy: 0, arriving: 0 });
+    offer: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'assign') return;
+      const offer = offered(context.book, event, event.alsoCooling);
+      if (offer === null) return;
+      enqueue.sendParent(granted(context, event.requestId, offer.address));
+      enqueue.assign({ book: offer.book });
     }),
-    /** Wants that this ENI cannot meet by itself go back: it is full. */
-    letGo: enqueueActions(({ context, enqueue }) => {
-      if (wanted(context) > 0) return;
-      const failure = { code: 'noCapacity' as const, detail: `ENI ${context.eniId} is full` };
+    /** Wants go back to the factory: another ENI may serve them. It hears of the state first, so as not to send them here again. */
+    giveBack: enqueueActions(({ context, enqueue }, params: { failure: Failure }) => {
+      const emptied = { queue: [], growBy: 0, arriving: 0 };
+      enqueue.assign(emptied);
+      enqueue.sendParent(changed({ ...context, ...emptied }));
       for (const { requestId } of context.queue)
-        enqueue.sendParent({ type: 'ipResult', requestId, ok: false, failure });
-      enqueue.assign({ queue: [], growBy: 0 });
+        enqueue.sendParent({ type: 'ipResult', requestId, ok: false, failure: params.failure });
     }),
-    decline: enqueueActions(({ context, enqueue }, params: { requestId: string }) => {
-      const failure = context.lastFailure ?? {
-        code: 'noCapacity' as const,
-        detail: `ENI ${context.eniId} takes no requests`,
-      };
-      enqueue.sendParent({ type: 'ipResult', requestId: params.requestId, ok: false, failure });
+    decline: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'assign') return;
+      const { requestId } = event;
+      enqueue.sendParent({ type: 'ipResult', requestId, ok: false, failure: whyNot(context) });
     }),
     /** Wakes up when the next cooling address has rested. */
     armRest: enqueueActions(({ context, enqueue }) => {
@@ -201,7 +166,7 @@ export const eniMachine = setup({
         enqueue.raise({ type: 'rest', atMs }, { id: 'rest', delay: Math.max(0, atMs - context.nowMs) });
     }),
     sayGone: enqueueActions(({ context, enqueue }) => {
-      enqueue.sendParent({ type: 'eniGone', slot: context.slot, failure: context.lastFailure, atMs: context.nowMs });
+      enqueue.sendParent({ ...changed({ ...context, phase: 'leaving' }), type: 'eniGone' });
     }),
   },
 }).createMachine({
@@ -210,13 +175,13 @@ export const eniMachine = setup({
   context: ({ input }) => contextOf(input),
   initial: 'appearing',
   on: {
-    bind: { actions: [assign(({ context, event }) => ({ book: bound(context.book, event.requestId) })), 'report'] },
+    bind: {
+      actions: [assign(({ context, event }) => ({ book: bound(context.book, event.requestId) })), 'noteTime', 'report'],
+    },
     withdraw: {
       actions: [
-        assign(({ context, event }) => ({
-          book: withdrawn(context.book, event.requestId, event.atMs),
-          nowMs: event.atMs,
-        })),
+        assign(({ context, event }) => ({ book: withdrawn(context.book, event.requestId, event.atMs) })),
+        'noteTime',
         'serve',
         'report',
       ],
@@ -226,8 +191,9 @@ export const eniMachine = setup({
         assign(({ context, event }) => ({
           queue: context.queue.filter((queued) => queued.requestId !== event.requestId),
           book: withdrawn(context.book, event.requestId, event.atMs),
-          nowMs: event.atMs,
         })),
+        'noteTime',
+        'serve',
         'report',
       ],
     },
@@ -235,8 +201,8 @@ export const eniMachine = setup({
       actions: [
         assign(({ context, event }) => ({
           book: rested(freed(context.book, event.ipv4, event.coolUntilMs), event.atMs),
-          nowMs: event.atMs,
         })),
+        'noteTime',
         'armRest',
         'serve',
         'report',
@@ -244,27 +210,17 @@ export const eniMachine = setup({
     },
     rest: {
       actions: [
-        assign(({ context, event }) => ({ book: rested(context.book, event.atMs), nowMs: event.atMs })),
+        assign(({ context, event }) => ({ book: rested(context.book, event.atMs) })),
+        'noteTime',
         'armRest',
         'serve',
         'report',
       ],
     },
-    assign: {
-      actions: [
-        assign(({ context, event }) => ({
-          queue: [...context.queue, { requestId: event.requestId, sandbox: event.sandbox, pod: event.pod }],
-          nowMs: event.atMs,
-        })),
-        'report',
-      ],
-    },
-    grow: {
-      actions: [
-        assign(({ context, event }) => ({ growBy: context.growBy + event.count, nowMs: event.atMs })),
-        'report',
-      ],
-    },
+    assign: [{ guard: 'declines', actions: ['hear', 'report', 'decline'] }, { actions: ['hear', 'queueUp', 'report'] }],
+    grow: [{ guard: 'declines', actions: ['hear', 'report'] }, { actions: ['hear', 'growMore', 'report'] }],
+    shed: { actions: ['hear', 'report'] },
+    drain: { actions: ['hear', 'report'] },
   },
   states: {
     appearing: {
@@ -297,24 +253,27 @@ export const eniMachine = setup({
             },
             onError: {
               target: 'judging',
-              actions: { type: 'failed', params: ({ event }) => ({ error: event.error }) },
+              actions: noteFailure,
             },
           },
         },
-        // An answer that was never seen may have created the ENI: the same token asks again without making a second one.
+        // The same token asks again without making a second one, so one whose answer was never seen is asked for until it is known.
         judging: {
           always: [
-            { guard: ({ context }) => !uncertain(context), target: '#eni.gone' },
-            { guard: { type: 'tried', params: { times: CREATE_TRIES } }, target: '#eni.gone' },
+            { guard: 'refused', target: '#eni.gone' },
+            {
+              guard: and([{ type: 'tried', params: { times: CREATE_TRIES } }, not('unanswered')]),
+              target: '#eni.gone',
+            },
             { target: 'backingOff' },
           ],
         },
-        backingOff: { after: { backoff: 'calling' } },
+        backingOff: { entry: 'report', after: { backoff: 'calling' } },
       },
     },
     attaching: {
       entry: 'report',
-      after: { attachTimeout: { target: 'detaching', actions: 'bounce' } },
+      after: { attachTimeout: 'detaching' },
       initial: 'calling',
       states: {
         calling: {
@@ -325,7 +284,7 @@ export const eniMachine = setup({
             // Only Describe knows whether a refused or lost call took effect.
             onError: {
               target: 'waiting',
-              actions: { type: 'failed', params: ({ event }) => ({ error: event.error }) },
+              actions: noteFailure,
             },
           },
         },
@@ -346,31 +305,19 @@ export const eniMachine = setup({
                 target: 'calling',
                 actions: {
                   type: 'failed',
-                  params: ({ context }) => ({ error: context.lastFailure ?? rolledBack(context) }),
+                  params: ({ context }) => ({ failure: context.lastFailure ?? rolledBack(context) }),
                 },
               },
               {
-                guard: ({ event }) => event.output.value?.status === 'Available',
+                guard: ({ event }) =>
+                  event.output.value?.status === 'Available' || event.output.value?.status === 'CreateFailed',
                 target: '#eni.detaching',
-                actions: 'bounce',
-              },
-              {
-                guard: ({ event, context }) => event.output.value === null && context.failures >= ATTACH_TRIES,
-                target: '#eni.gone',
-              },
-              {
-                guard: ({ event }) => event.output.value === null,
-                target: 'waiting',
-                actions: {
-                  type: 'failed',
-                  params: ({ context }) => ({ error: new Error(`Describe does not know ${context.eniId}`) }),
-                },
               },
               { target: 'waiting' },
             ],
             onError: {
               target: 'waiting',
-              actions: { type: 'failed', params: ({ event }) => ({ error: event.error }) },
+              actions: noteFailure,
             },
           },
         },
@@ -403,56 +350,37 @@ export const eniMachine = setup({
             },
             onError: {
               target: 'judging',
-              actions: [{ type: 'failed', params: ({ event }) => ({ error: event.error }) }, 'bounce', 'report'],
+              actions: noteFailure,
             },
           },
           after: {
             settleTimeout: {
               target: 'judging',
-              actions: [
-                { type: 'failed', params: ({ context }) => ({ error: deviceLate(context) }) },
-                'bounce',
-                'report',
-              ],
+              actions: { type: 'failed', params: ({ context }) => ({ failure: deviceLate(context) }) },
             },
           },
         },
-        // Pods live on an adopted ENI: it is never let go for a device that is late.
+        // Pods may live on an adopted ENI: it is never let go for a device that is late.
         judging: {
-          always: [
-            { guard: 'hasHolders', target: 'backingOff' },
-            { guard: ({ context }) => !context.ours, target: 'backingOff' },
-            { target: '#eni.draining' },
-          ],
+          always: [{ guard: and(['ours', not('hasHolders')]), target: '#eni.draining' }, { target: 'backingOff' }],
         },
-        backingOff: { after: { backoff: 'calling' } },
+        backingOff: {
+          entry: [
+            { type: 'phase', params: { phase: 'faulty' } },
+            { type: 'giveBack', params: ({ context }) => ({ failure: whyNot(context) }) },
+          ],
+          after: { backoff: 'calling' },
+        },
       },
     },
     inUse: {
       initial: 'looking',
       on: {
         assign: [
-          {
-            guard: ({ context, event }) =>
-              offered(context.book, event, event.alsoCooling) !== null && context.queue.length === 0,
-            actions: [
-              enqueueActions(({ context, event, enqueue }) => {
-                const offer = offered(context.book, event, event.alsoCooling);
-                if (offer === null) return;
-                enqueue.sendParent(resultOf(context, event.requestId, offer.address));
-                enqueue.assign({ book: offer.book, nowMs: event.atMs });
-              }),
-              'report',
-            ],
-          },
-          {
-            target: '.looking',
-            guard: ({ context }) =>
-              context.phase === 'ready' && context.arriving === 0 && leavingIps(context.book).length === 0,
-            actions: queueUp(),
-          },
-          { guard: ({ context }) => context.phase === 'ready', actions: [queueUp(), 'report'] },
-          { actions: { type: 'decline', params: ({ event }) => ({ requestId: event.requestId }) } },
+          { guard: 'canOffer', actions: ['hear', 'offer', 'report'] },
+          { guard: and(['takesMore', 'atRest']), target: '.looking', actions: ['hear', 'queueUp'] },
+          { guard: 'takesMore', actions: ['hear', 'queueUp', 'report'] },
+          { actions: ['hear', 'report', 'decline'] },
         ],
       },
       states: {
@@ -466,25 +394,16 @@ export const eniMachine = setup({
           ],
         },
         resting: {
-          entry: ['letGo', 'report'],
+          // What is still wanted is more than the ENI may own.
+          entry: { type: 'giveBack', params: ({ context }) => ({ failure: full(context) }) },
           on: {
-            grow: {
-              target: 'looking',
-              actions: assign(({ context, event }) => ({ growBy: context.growBy + event.count, nowMs: event.atMs })),
-            },
+            grow: { target: 'looking', actions: ['hear', 'growMore'] },
             shed: {
               target: 'looking',
               guard: 'ours',
-              actions: assign(({ context, event }) => ({
-                book: leaving(context.book, event.count),
-                nowMs: event.atMs,
-              })),
+              actions: ['hear', assign(({ context, event }) => ({ book: leaving(context.book, event.count) }))],
             },
-            drain: {
-              target: '#eni.draining',
-              guard: and(['ours', 'unused']),
-              actions: assign(({ event }) => ({ nowMs: event.atMs })),
-            },
+            drain: { target: '#eni.draining', guard: and(['ours', 'unused']), actions: 'hear' },
           },
         },
         assigning: {
@@ -510,7 +429,7 @@ export const eniMachine = setup({
                 actions: {
                   type: 'failed',
                   params: ({ context }) => ({
-                    error: new Error(`Assign on ${context.eniId} answered with no address`),
+                    failure: { code: 'cloud' as const, detail: `Assign on ${context.eniId} gave no address` },
                   }),
                 },
               },
@@ -528,7 +447,7 @@ export const eniMachine = setup({
             ],
             onError: {
               target: 'backingOff',
-              actions: { type: 'failed', params: ({ event }) => ({ error: event.error }) },
+              actions: noteFailure,
             },
           },
         },
@@ -549,13 +468,16 @@ export const eniMachine = setup({
             },
             onError: {
               target: 'backingOff',
-              actions: { type: 'failed', params: ({ event }) => ({ error: event.error }) },
+              actions: noteFailure,
             },
           },
         },
         // A failed call may have done its work or part of it: the book follows the cloud before the next one.
         backingOff: {
-          entry: [{ type: 'phase', params: { phase: 'holding' } }, 'bounce', 'report'],
+          entry: [
+            { type: 'phase', params: { phase: 'holding' } },
+            { type: 'giveBack', params: ({ context }) => ({ failure: whyNot(context) }) },
+          ],
           after: { backoff: 'confirming' },
         },
         confirming: {
@@ -566,33 +488,37 @@ export const eniMachine = setup({
               {
                 guard: ({ event }) => event.output.value !== null,
                 target: 'looking',
-                actions: assign(({ context, event }) => ({
-                  book: reconciled(context.book, event.output.value?.ipv4 ?? [], event.output.atMs),
-                  nowMs: event.output.atMs,
-                })),
+                actions: {
+                  type: 'follow',
+                  params: ({ event }) => ({ ips: event.output.value?.ipv4 ?? [], atMs: event.output.atMs }),
+                },
               },
               {
+                guard: and(['unused', { type: 'tried', params: { times: CONFIRM_TRIES } }]),
+                target: '#eni.detaching',
+              },
+              // The cloud does not know it: nothing on it may be promised, and what is held is invalid.
+              {
                 target: 'backingOff',
-                actions: {
-                  type: 'failed',
-                  params: ({ context }) => ({ error: new Error(`Describe does not know ${context.eniId}`) }),
-                },
+                actions: [
+                  { type: 'follow', params: ({ event }) => ({ ips: [], atMs: event.output.atMs }) },
+                  { type: 'failed', params: ({ context }) => ({ failure: unknownToCloud(context) }) },
+                ],
               },
             ],
             onError: {
               target: 'backingOff',
-              actions: { type: 'failed', params: ({ event }) => ({ error: event.error }) },
+              actions: noteFailure,
             },
           },
         },
       },
     },
     draining: {
-      entry: [{ type: 'phase', params: { phase: 'leaving' } }, 'bounce', 'report'],
-      on: {
-        assign: { actions: { type: 'decline', params: ({ event }) => ({ requestId: event.requestId }) } },
-        grow: {},
-      },
+      entry: [
+        { type: 'phase', params: { phase: 'leaving' } },
+        { type: 'giveBack', params: ({ context }) => ({ failure: whyNot(context) }) },
+      ],
       initial: 'calling',
       states: {
         calling: {
@@ -602,7 +528,7 @@ export const eniMachine = setup({
             onDone: '#eni.detaching',
             onError: {
               target: 'backingOff',
-              actions: { type: 'failed', params: ({ event }) => ({ error: event.error }) },
+              actions: noteFailure,
             },
           },
         },
@@ -610,11 +536,12 @@ export const eniMachine = setup({
       },
     },
     detaching: {
-      entry: [{ type: 'phase', params: { phase: 'leaving' } }, 'bounce', 'report'],
-      on: {
-        assign: { actions: { type: 'decline', params: ({ event }) => ({ requestId: event.requestId }) } },
-        grow: {},
-      },
+      entry: [
+        { type: 'phase', params: { phase: 'leaving' } },
+        { type: 'giveBack', params: ({ context }) => ({ failure: whyNot(context) }) },
+      ],
+      // An ENI of somebody else is only ever forgotten.
+      always: { guard: not('ours'), target: 'gone' },
       after: { detachTimeout: 'stuck' },
       initial: 'describing',
       states: {
@@ -626,12 +553,13 @@ export const eniMachine = setup({
               { guard: ({ event }) => event.output.value === null, target: '#eni.gone' },
               { guard: ({ event }) => event.output.value?.status === 'Available', target: '#eni.deleting' },
               { guard: ({ event }) => event.output.value?.status === 'Deleting', target: '#eni.deleting' },
+              { guard: ({ event }) => event.output.value?.status === 'CreateFailed', target: '#eni.deleting' },
               { guard: ({ event }) => event.output.value?.status === 'InUse', target: 'calling' },
               { target: 'waiting' },
             ],
             onError: {
               target: 'waiting',
-              actions: { type: 'failed', params: ({ event }) => ({ error: event.error }) },
+              actions: noteFailure,
             },
           },
         },
@@ -642,7 +570,7 @@ export const eniMachine = setup({
             onDone: 'waiting',
             onError: {
               target: 'backingOff',
-              actions: { type: 'failed', params: ({ event }) => ({ error: event.error }) },
+              actions: noteFailure,
             },
           },
         },
@@ -653,10 +581,6 @@ export const eniMachine = setup({
     deleting: {
       entry: 'report',
       after: { detachTimeout: 'stuck' },
-      on: {
-        assign: { actions: { type: 'decline', params: ({ event }) => ({ requestId: event.requestId }) } },
-        grow: {},
-      },
       initial: 'calling',
       states: {
         calling: {
@@ -666,7 +590,7 @@ export const eniMachine = setup({
             onDone: 'waiting',
             onError: {
               target: 'backingOff',
-              actions: { type: 'failed', params: ({ event }) => ({ error: event.error }) },
+              actions: noteFailure,
             },
           },
         },
@@ -682,7 +606,7 @@ export const eniMachine = setup({
             ],
             onError: {
               target: 'backingOff',
-              actions: { type: 'failed', params: ({ event }) => ({ error: event.error }) },
+              actions: noteFailure,
             },
           },
         },
@@ -693,106 +617,32 @@ export const eniMachine = setup({
     stuck: {
       tags: 'alarm',
       entry: 'report',
-      on: {
-        assign: { actions: { type: 'decline', params: ({ event }) => ({ requestId: event.requestId }) } },
-        grow: {},
-      },
       after: { longBackoff: 'detaching' },
     },
-    gone: { type: 'final', entry: ['bounce', 'sayGone'] },
+    gone: { type: 'final', entry: 'sayGone' },
   },
 });
 
 export type EniRef = ActorRefFrom<typeof eniMachine>;
 
-/** What the factory may know. */
-export function summaryOf(context: EniContext): EniSummary {
-  const { slot, phase, eniId, vSwitchId, ours, limit, lastFailure } = context;
-  return {
-    slot,
-    phase,
-    eniId,
-    vSwitchId,
-    ours,
-    limit,
-    counts: countsOf(context.book),
-    arriving: context.arriving + context.growBy,
-    queued: context.queue.length,
-    lastFailure,
-  };
-}
-
-function queueUp() {
-  return assign<EniContext, Extract<EniEvent, { type: 'assign' }>, undefined, EniEvent, never>(
-    ({ context, event }) => ({
-      queue: [...context.queue, { requestId: event.requestId, sandbox: event.sandbox, pod: event.pod }],
-      nowMs: event.atMs,
-    }),
-  );
-}
-
-/** Addresses the next Assign should ask for. */
-function wanted(context: EniContext): number {
-  const { idle } = countsOf(context.book);
-  const missing = context.queue.length + context.growBy - Math.min(idle, context.queue.length);
-  return Math.max(0, Math.min(missing, context.limit - context.book.length, ASSIGN_MAX));
-}
-
-function contextOf({ existing, held, coolUntilMs, nowMs, ipv4Count, ...plan }: EniInput): EniContext {
-  const { routeTable, ...rest } = plan;
-  return {
-    ...rest,
-    eniId: existing?.eniId ?? null,
-    mac: existing?.mac ?? null,
-    device: null,
-    routeTable,
-    origin: originOf(existing),
-    phase: originOf(existing) === 'leftover' ? 'leaving' : 'opening',
-    book: existing === null ? [] : bookOf(existing.ipv4, nowMs, held, coolUntilMs),
-    queue: [],
-    growBy: 0,
-    arriving: existing === null ? ipv4Count : 0,
-    calls: 0,
-    failures: 0,
-    lastFailure: null,
-    nowMs,
-  };
-}
-
-function originOf(existing: CloudEni | null): EniContext['origin'] {
-  if (existing === null) return 'new';
-  if (existing.status === 'InUse') return 'attached';
-  return existing.status === 'Attaching' ? 'attaching' : 'leftover';
-}
-
 const named = (context: EniContext): Named => ({ eniId: context.eniId ?? '' });
 
-const tokenOf = (context: EniContext): string => `${context.token}-${context.slot}-${context.calls}`;
+const whyNot = (context: EniContext): Failure =>
+  context.lastFailure ?? { code: 'noCapacity', detail: `ENI ${context.eniId} takes no requests` };
 
-/** No answer of the cloud was seen, so the call may have been carried out. */
-const uncertain = (context: EniContext): boolean =>
-  context.lastFailure?.code === 'cloudUnreachable' || context.lastFailure?.code === 'throttled';
+const full = (context: EniContext): Failure => ({ code: 'noCapacity', detail: `ENI ${context.eniId} is full` });
 
-const deviceLate = (context: EniContext): EnactorError =>
-  new EnactorError(
-    'device',
-    `no device with MAC ${context.mac} after ${context.times.settleTimeoutMs} ms (${context.eniId})`,
-  );
+const deviceLate = ({ mac, times, eniId }: EniContext): Failure => ({
+  code: 'device',
+  detail: `no device with MAC ${mac} after ${times.settleTimeoutMs} ms (${eniId})`,
+});
 
-const rolledBack = (context: EniContext): Error => new Error(`${context.eniId} went back to Available while attaching`);
+const rolledBack = ({ eniId }: EniContext): Failure => ({
+  code: 'cloud',
+  detail: `${eniId} went back to Available while attaching`,
+});
 
-function resultOf(context: EniContext, requestId: string, address: { ipv4: string; ipv6: string | null }) {
-  const { device } = context;
-  const eni: EniBinding = {
-    eniId: context.eniId ?? '',
-    mac: context.mac ?? '',
-    subnet: context.subnet,
-    device: {
-      name: device?.name ?? '',
-      ifindex: device?.ifindex ?? 0,
-      routeTable: device?.routeTable ?? 0,
-      mtu: context.mtu,
-    },
-  };
-  return { type: 'ipResult' as const, requestId, ok: true as const, grant: { address, eni } };
-}
+const unknownToCloud = ({ eniId }: EniContext): Failure => ({
+  code: 'cloud',
+  detail: `the cloud does not know ${eniId}`,
+});

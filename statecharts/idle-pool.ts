@@ -2,9 +2,10 @@
  * Keeps the number of idle addresses between the water marks: measuring → filling | shedding → resting; backingOff.
  *
  * It is told the totals whenever they change, so that it acts at once and rests without a clock of its own; the period is a second
- * look. It asks for what is missing in one piece and then waits for the totals to move before it asks again.
+ * look. It asks for what is missing in one piece, naming the totals it reckoned from, and then waits for them to move before it
+ * asks again: an order that crosses with better knowledge is not carried out.
  */
-import { type ActorRefFrom, assign, sendTo, setup } from 'xstate';
+import { type ActorRefFrom, assign, enqueueActions, setup } from 'xstate';
 import { type PoolBounds, type PoolMove, type PoolTotals, poolMove } from '../src/core/pool.ts';
 import type { PoolEvent } from './messages.ts';
 import { eniFactoryIn } from './receptionist.ts';
@@ -37,14 +38,17 @@ export const idlePoolMachine = setup({
   },
   actions: {
     note: assign(({ event }) => (event.type === 'poolChanged' ? { totals: event.totals, nowMs: event.atMs } : {})),
-    grow: sendTo(
-      ({ system }) => eniFactoryIn(system),
-      ({ context }) => ({ type: 'grow', count: moveOf(context).grow, atMs: context.nowMs }),
-    ),
-    shed: sendTo(
-      ({ system }) => eniFactoryIn(system),
-      ({ context }) => ({ type: 'shed', count: moveOf(context).shed, atMs: context.nowMs }),
-    ),
+    grow: enqueueActions(({ context, enqueue, system }) => {
+      const { totals: basis, nowMs: atMs } = context;
+      if (basis !== null)
+        enqueue.sendTo(eniFactoryIn(system), { type: 'grow', count: moveOf(context).grow, basis, atMs });
+    }),
+    shed: enqueueActions(({ context, enqueue, system }) => {
+      const { totals: basis, nowMs: atMs } = context;
+      if (basis !== null)
+        enqueue.sendTo(eniFactoryIn(system), { type: 'shed', count: moveOf(context).shed, basis, atMs });
+    }),
+    enough: assign({ failures: 0 }),
   },
 }).createMachine({
   id: 'idlePool',
@@ -68,7 +72,7 @@ export const idlePoolMachine = setup({
     },
     filling: { entry: 'grow', after: { period: 'measuring' } },
     shedding: { entry: 'shed', after: { period: 'measuring' } },
-    resting: { after: { period: 'measuring' } },
+    resting: { entry: 'enough', after: { period: 'measuring' } },
     // A grow that failed is not asked again at once; addresses that are too many still go.
     backingOff: {
       on: {

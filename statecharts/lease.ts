@@ -6,11 +6,11 @@
  * lease, and says so.
  * Source: CNI SPEC 1.1, section 2, DEL: repeated and late deletions succeed.
  */
-import { type ActorRefFrom, assign, enqueueActions, type PromiseActorLogic, sendTo, setup } from 'xstate';
+import { type ActorRefFrom, assign, cancel, enqueueActions, type PromiseActorLogic, sendTo, setup } from 'xstate';
 import { type Failure, failureOf } from '../src/core/errors.ts';
 import type { Grant, Lease } from '../src/core/lease.ts';
 import { podKey, type Sandbox, sandboxKey } from '../src/core/sandbox.ts';
-import type { At } from './eni.ts';
+import type { At } from './at.ts';
 import type { LeaseEvent } from './messages.ts';
 import { eniFactoryIn } from './receptionist.ts';
 
@@ -49,22 +49,31 @@ export const leaseMachine = setup({
     persist: PromiseActorLogic<At<Lease>, { sandbox: Sandbox; grant: Grant }>;
     erase: PromiseActorLogic<At<{ coolUntilMs: number }>, { lease: Lease }>;
   },
-  delays: { deadline: ({ context }) => Math.max(0, context.untilMs - context.nowMs) },
   guards: {
-    lastAsker: ({ context }, params: { requestId: string }) =>
-      context.askers.filter((asker) => asker !== params.requestId).length === 0,
+    lastAsker: ({ context, event }) =>
+      event.type === 'forget' && context.askers.every((asker) => asker === event.requestId),
     nobodyAsks: ({ context }) => context.askers.length === 0 || context.releasers.length > 0,
   },
   actions: {
-    noteAsker: assign(({ context }, params: { requestId: string }) => ({
-      askers: [...context.askers, params.requestId],
-    })),
-    dropAsker: assign(({ context }, params: { requestId: string }) => ({
-      askers: context.askers.filter((asker) => asker !== params.requestId),
-    })),
-    noteReleaser: assign(({ context }, params: { requestId: string }) => ({
-      releasers: [...context.releasers, params.requestId],
-    })),
+    noteTime: assign(({ context, event }) => ('atMs' in event ? { nowMs: Math.max(context.nowMs, event.atMs) } : {})),
+    noteAsker: assign(({ context, event }) =>
+      event.type === 'ask' ? { askers: [...context.askers, event.requestId] } : {},
+    ),
+    dropAsker: assign(({ context, event }) =>
+      event.type === 'forget' ? { askers: context.askers.filter((asker) => asker !== event.requestId) } : {},
+    ),
+    noteReleaser: assign(({ context, event }) =>
+      event.type === 'release' ? { releasers: [...context.releasers, event.requestId] } : {},
+    ),
+    /** The first deadline of all who ask ends the search for all of them: each is answered by its own. */
+    hasten: assign(({ context, event }) =>
+      event.type === 'ask' ? { untilMs: Math.min(context.untilMs, event.untilMs) } : {},
+    ),
+    armDeadline: enqueueActions(({ context: { untilMs, nowMs }, enqueue }) => {
+      enqueue.cancel('deadline');
+      enqueue.raise({ type: 'deadline', atMs: untilMs }, { id: 'deadline', delay: Math.max(0, untilMs - nowMs) });
+    }),
+    disarmDeadline: cancel('deadline'),
     fail: assign((_, params: { failure: Failure }) => ({ failure: params.failure })),
     answerLease: enqueueActions(({ context, enqueue }) => {
       for (const requestId of context.askers)
@@ -99,7 +108,12 @@ export const leaseMachine = setup({
     ),
     giveUp: sendTo(
       ({ system }) => eniFactoryIn(system),
-      ({ context }) => ({ type: 'giveUp', requestId: context.requestId, atMs: context.nowMs }),
+      ({ context }) => ({
+        type: 'giveUp',
+        requestId: context.requestId,
+        sandbox: sandboxKey(context.sandbox),
+        atMs: context.nowMs,
+      }),
     ),
     bindAddress: sendTo(
       ({ system }) => eniFactoryIn(system),
@@ -140,30 +154,28 @@ export const leaseMachine = setup({
     },
     opening: {
       initial: 'allocating',
-      after: { deadline: 'givingUp' },
+      entry: 'armDeadline',
+      exit: 'disarmDeadline',
       on: {
-        ask: { actions: { type: 'noteAsker', params: ({ event }) => ({ requestId: event.requestId }) } },
+        deadline: { target: 'givingUp', actions: 'noteTime' },
+        ask: { actions: ['noteTime', 'noteAsker', 'hasten', 'armDeadline'] },
         release: {
           target: 'givingUp',
-          actions: [
-            { type: 'noteReleaser', params: ({ event }) => ({ requestId: event.requestId }) },
-            { type: 'fail', params: { failure: gaveUp } },
-          ],
+          actions: ['noteTime', 'noteReleaser', { type: 'fail', params: { failure: gaveUp } }],
         },
         forget: [
-          {
-            guard: { type: 'lastAsker', params: ({ event }) => ({ requestId: event.requestId }) },
-            target: 'givingUp',
-            actions: { type: 'dropAsker', params: ({ event }) => ({ requestId: event.requestId }) },
-          },
-          { actions: { type: 'dropAsker', params: ({ event }) => ({ requestId: event.requestId }) } },
+          { guard: 'lastAsker', target: 'givingUp', actions: ['noteTime', 'dropAsker'] },
+          { actions: 'dropAsker' },
         ],
       },
       states: {
         allocating: {
           entry: 'requestAddress',
           on: {
-            granted: { target: '#lease.persisting', actions: assign(({ event }) => ({ grant: event.grant })) },
+            granted: {
+              target: '#lease.persisting',
+              actions: ['noteTime', assign(({ event }) => ({ grant: event.grant }))],
+            },
             refused: {
               target: '#lease.failing',
               actions: { type: 'fail', params: ({ event }) => ({ failure: event.failure }) },
@@ -176,9 +188,9 @@ export const leaseMachine = setup({
     givingUp: {
       entry: 'giveUp',
       on: {
-        ask: { actions: { type: 'noteAsker', params: ({ event }) => ({ requestId: event.requestId }) } },
-        forget: { actions: { type: 'dropAsker', params: ({ event }) => ({ requestId: event.requestId }) } },
-        release: { actions: { type: 'noteReleaser', params: ({ event }) => ({ requestId: event.requestId }) } },
+        ask: { actions: 'noteAsker' },
+        forget: { actions: 'dropAsker' },
+        release: { actions: 'noteReleaser' },
         refused: [
           {
             guard: ({ context }) => context.failure !== null,
@@ -190,9 +202,9 @@ export const leaseMachine = setup({
     },
     persisting: {
       on: {
-        ask: { actions: { type: 'noteAsker', params: ({ event }) => ({ requestId: event.requestId }) } },
-        forget: { actions: { type: 'dropAsker', params: ({ event }) => ({ requestId: event.requestId }) } },
-        release: { actions: { type: 'noteReleaser', params: ({ event }) => ({ requestId: event.requestId }) } },
+        ask: { actions: 'noteAsker' },
+        forget: { actions: 'dropAsker' },
+        release: { actions: 'noteReleaser' },
       },
       invoke: {
         src: 'persist',
@@ -225,11 +237,11 @@ export const leaseMachine = setup({
     bound: {
       on: {
         ask: {
-          actions: [{ type: 'noteAsker', params: ({ event }) => ({ requestId: event.requestId }) }, 'answerLease'],
+          actions: ['noteAsker', 'answerLease'],
         },
         release: {
           target: 'releasing',
-          actions: { type: 'noteReleaser', params: ({ event }) => ({ requestId: event.requestId }) },
+          actions: 'noteReleaser',
         },
       },
     },
@@ -237,12 +249,12 @@ export const leaseMachine = setup({
       on: {
         ask: {
           actions: [
-            { type: 'noteAsker', params: ({ event }) => ({ requestId: event.requestId }) },
+            'noteAsker',
             { type: 'fail', params: { failure: { code: 'notReady', detail: 'the sandbox is being released' } } },
             'answerFailure',
           ],
         },
-        release: { actions: { type: 'noteReleaser', params: ({ event }) => ({ requestId: event.requestId }) } },
+        release: { actions: 'noteReleaser' },
       },
       invoke: {
         src: 'erase',

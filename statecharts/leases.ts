@@ -9,6 +9,7 @@ import type { Lease } from '../src/core/lease.ts';
 import { type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { leaseMachine } from './lease.ts';
 import type { Answer, LeasesEvent } from './messages.ts';
+import { eniFactoryIn } from './receptionist.ts';
 
 export type LeasesInput = { readonly leases: readonly Lease[]; readonly nowMs: number };
 
@@ -54,7 +55,7 @@ export const leasesMachine = setup({
           enqueue.spawnChild('lease', { id, input: { sandbox, requestId, untilMs, nowMs: atMs, lease: null } });
         }
         enqueue.assign({ open: { ...context.open, [requestId]: key } });
-        enqueue.sendTo(id, { type: 'ask', requestId, atMs });
+        enqueue.sendTo(id, { type: 'ask', requestId, untilMs, atMs });
       }),
     },
     release: {
@@ -78,9 +79,11 @@ export const leasesMachine = setup({
       }),
     },
     granted: {
-      actions: enqueueActions(({ event, enqueue, self }) => {
-        const id = leaseId(event.sandbox);
-        if (self.getSnapshot().children[id] !== undefined) enqueue.sendTo(id, { type: 'granted', grant: event.grant });
+      actions: enqueueActions(({ event: { sandbox, requestId, grant, atMs }, enqueue, self, system }) => {
+        const id = leaseId(sandbox);
+        if (self.getSnapshot().children[id] !== undefined) enqueue.sendTo(id, { type: 'granted', grant, atMs });
+        // Whoever asked is no more: what was promised goes back.
+        else enqueue.sendTo(eniFactoryIn(system), { type: 'withdraw', requestId, atMs });
       }),
     },
     refused: {

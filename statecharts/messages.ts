@@ -3,9 +3,9 @@
  * comes from outside a chart carries `atMs`, since charts read no clock.
  */
 import type { Holder } from '../src/core/address-book.ts';
+import type { EniSummary } from '../src/core/eni-summary.ts';
 import type { Failure } from '../src/core/errors.ts';
 import type { Grant, Lease } from '../src/core/lease.ts';
-import type { EniSummary } from '../src/core/placement.ts';
 import type { PoolTotals } from '../src/core/pool.ts';
 import type { Sandbox, SandboxKey } from '../src/core/sandbox.ts';
 
@@ -37,7 +37,7 @@ export type FactoryEvent =
       readonly untilMs: number;
       readonly atMs: number;
     } & Holder)
-  | { readonly type: 'giveUp'; readonly requestId: string; readonly atMs: number }
+  | { readonly type: 'giveUp'; readonly requestId: string; readonly sandbox: SandboxKey; readonly atMs: number }
   | { readonly type: 'bind'; readonly requestId: string; readonly atMs: number }
   | { readonly type: 'withdraw'; readonly requestId: string; readonly atMs: number }
   | {
@@ -47,18 +47,20 @@ export type FactoryEvent =
       readonly coolUntilMs: number;
       readonly atMs: number;
     }
-  | { readonly type: 'grow'; readonly count: number; readonly atMs: number }
-  | { readonly type: 'shed'; readonly count: number; readonly atMs: number }
+  /** `basis`: the totals that the pool reckoned from. */
+  | { readonly type: 'grow'; readonly count: number; readonly basis: PoolTotals; readonly atMs: number }
+  | { readonly type: 'shed'; readonly count: number; readonly basis: PoolTotals; readonly atMs: number }
   | IpResult
   | { readonly type: 'eniChanged'; readonly summary: EniSummary; readonly atMs: number }
-  | { readonly type: 'eniGone'; readonly slot: number; readonly failure: Failure | null; readonly atMs: number }
+  | { readonly type: 'eniGone'; readonly summary: EniSummary; readonly atMs: number }
   | { readonly type: 'reconsider'; readonly atMs: number };
 
 export type LeaseEvent =
-  | { readonly type: 'ask'; readonly requestId: string; readonly atMs: number }
+  | { readonly type: 'ask'; readonly requestId: string; readonly untilMs: number; readonly atMs: number }
   | { readonly type: 'forget'; readonly requestId: string; readonly atMs: number }
-  | { readonly type: 'granted'; readonly grant: Grant }
+  | { readonly type: 'granted'; readonly grant: Grant; readonly atMs: number }
   | { readonly type: 'refused'; readonly failure: Failure }
+  | { readonly type: 'deadline'; readonly atMs: number }
   | { readonly type: 'release'; readonly requestId: string; readonly atMs: number };
 
 export type Ask = {
@@ -91,11 +93,17 @@ export type LeasesEvent =
   | Release
   | Forget
   | Answer
-  | { readonly type: 'granted'; readonly sandbox: SandboxKey; readonly grant: Grant }
+  | {
+      readonly type: 'granted';
+      readonly requestId: string;
+      readonly sandbox: SandboxKey;
+      readonly grant: Grant;
+      readonly atMs: number;
+    }
   | { readonly type: 'refused'; readonly sandbox: SandboxKey; readonly failure: Failure };
 
 export type PoolEvent =
   | { readonly type: 'poolChanged'; readonly totals: PoolTotals; readonly atMs: number }
-  | { readonly type: 'growFailed'; readonly failure: Failure; readonly atMs: number };
+  | { readonly type: 'growFailed'; readonly atMs: number };
 
 export type NodeEvent = Ask | Release | Forget | { readonly type: 'stop'; readonly atMs: number };

@@ -9,8 +9,9 @@ import { type Failure, failureOf } from '../src/core/errors.ts';
 import type { Lease } from '../src/core/lease.ts';
 import { type PoolBounds, poolBounds } from '../src/core/pool.ts';
 import type { Settings } from '../src/core/settings.ts';
-import type { At } from './eni.ts';
-import type { AdoptedEni, eniFactoryMachine, VSwitchPlan } from './eni-factory.ts';
+import type { At } from './at.ts';
+import type { eniFactoryMachine } from './eni-factory.ts';
+import type { AdoptedEni, VSwitchPlan } from './eni-factory-context.ts';
 import type { idlePoolMachine } from './idle-pool.ts';
 import type { leasesMachine } from './leases.ts';
 import type { Answer, NodeEvent } from './messages.ts';
@@ -153,7 +154,10 @@ export const nodeMachine = setup({
           id: LEASES,
           systemId: LEASES,
           input: ({ context }) => ({ leases: context.recovered?.leases ?? [], nowMs: context.nowMs }),
-          onError: 'failed',
+          onError: {
+            target: 'failed',
+            actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'leases' }) },
+          },
         },
         // Before the factory, which tells it the totals as it starts.
         {
@@ -166,14 +170,20 @@ export const nodeMachine = setup({
             backoffMs: context.settings.backoffMs,
             nowMs: context.nowMs,
           }),
-          onError: 'failed',
+          onError: {
+            target: 'failed',
+            actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'idlePool' }) },
+          },
         },
         {
           src: 'eniFactory',
           id: ENI_FACTORY,
           systemId: ENI_FACTORY,
           input: ({ context }) => factoryInput(context),
-          onError: 'failed',
+          onError: {
+            target: 'failed',
+            actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'eniFactory' }) },
+          },
         },
       ],
       initial: 'serving',

@@ -37,31 +37,37 @@ const idle = (entry: Entry, atMs: number): Entry => ({
   atMs,
 });
 
-/** The book of an ENI whose addresses are `ips` (the primary one first): held ones bound, resting ones cooling, the others idle. */
+/**
+ * The book of an ENI whose addresses are `ips` (the primary one first): held ones bound, resting ones cooling, the others idle. What
+ * is held and not among them is invalid: its holder is still there, so nobody else may have it.
+ */
 export function bookOf(
   ips: readonly string[],
   nowMs: number,
   held: ReadonlyMap<string, Holder> = new Map(),
   coolUntilMs: ReadonlyMap<string, number> = new Map(),
 ): AddressBook {
-  return ips.map((ipv4, index): Entry => {
+  const entryOf = (ipv4: string, primary: boolean): Entry => ({
+    address: { ipv4, ipv6: null },
+    primary,
+    state: 'idle',
+    sandbox: null,
+    pod: null,
+    requestId: null,
+    atMs: nowMs,
+  });
+  const there = ips.map((ipv4, index): Entry => {
     const holder = held.get(ipv4);
     const until = coolUntilMs.get(ipv4) ?? 0;
-    const fresh = idle(
-      {
-        address: { ipv4, ipv6: null },
-        primary: index === 0,
-        state: 'idle',
-        sandbox: null,
-        pod: null,
-        requestId: null,
-        atMs: nowMs,
-      },
-      nowMs,
-    );
+    const fresh = entryOf(ipv4, index === 0);
     if (holder !== undefined) return { ...fresh, state: 'bound', ...holder };
     return until > nowMs ? { ...fresh, state: 'cooling', atMs: until } : fresh;
   });
+  const missing = [...held].filter(([ipv4]) => !ips.includes(ipv4));
+  return [
+    ...there,
+    ...missing.map(([ipv4, holder]): Entry => ({ ...entryOf(ipv4, false), state: 'invalid', ...holder })),
+  ];
 }
 
 /** Addresses the cloud just assigned. One that is in the book already is not added again. */
@@ -136,6 +142,11 @@ export function leaving(book: AddressBook, count: number): AddressBook {
       .slice(0, Math.max(0, count)),
   );
   return book.map((entry) => (chosen.has(entry) ? { ...entry, state: 'leaving' } : entry));
+}
+
+/** Idle addresses that `leaving` could choose from. */
+export function sheddable(book: AddressBook): number {
+  return book.filter((entry) => entry.state === 'idle' && !entry.primary).length;
 }
 
 export function leavingIps(book: AddressBook): readonly string[] {

@@ -1,0 +1,91 @@
+/**
+ * What an ENI tells the factory about itself, and what follows from it: all that placement and the idle pool ever see of an ENI.
+ */
+import type { Counts } from './address-book.ts';
+import type { Failure } from './errors.ts';
+
+/**
+ * opening: not attached and set up yet · ready · holding (a call failed, backing off; idle addresses are still served) · faulty
+ * (attached, but its device cannot be set up: serves nobody until it can) · leaving (draining or later) · lost (its actor died).
+ */
+export type EniPhase = 'opening' | 'ready' | 'holding' | 'faulty' | 'leaving' | 'lost';
+
+export type EniSummary = {
+  readonly slot: number;
+  readonly phase: EniPhase;
+  readonly eniId: string | null;
+  readonly vSwitchId: string;
+  /** Made by us: only such ENIs, and addresses on them, are ever given back. */
+  readonly ours: boolean;
+  /** Addresses the ENI may own. */
+  readonly limit: number;
+  readonly counts: Counts;
+  /** Idle addresses that can be given back alone: all but the ENI's own primary one. */
+  readonly sheddable: number;
+  /** Addresses asked for, or to be asked for in the next call, and not here yet. */
+  readonly arriving: number;
+  /** Requests that wait for them. */
+  readonly queued: number;
+  /** Messages of the factory that this takes account of. */
+  readonly heard: number;
+  readonly lastFailure: Failure | null;
+};
+
+export function owned({ idle, offered, bound, cooling, reserved, leaving, invalid }: Counts): number {
+  return idle + offered + bound + cooling + reserved + leaving + invalid;
+}
+
+/** Addresses the ENI could own beyond those it has. */
+export function freeOf(eni: EniSummary): number {
+  return Math.max(0, eni.limit - owned(eni.counts));
+}
+
+/** Addresses that could still be asked for on this ENI, beyond those asked for and those its queue will ask for. */
+export function roomOf(eni: EniSummary): number {
+  if (eni.phase !== 'ready' && eni.phase !== 'opening') return 0;
+  const unmet = Math.max(0, eni.queued - coming(eni));
+  return Math.max(0, freeOf(eni) - eni.arriving - unmet);
+}
+
+/** Addresses that the queue of the ENI can count on; those of an ENI that is being opened wait for it as much as the requests do. */
+function coming(eni: EniSummary): number {
+  return eni.arriving + (eni.phase === 'opening' ? eni.counts.idle : 0);
+}
+
+/** Addresses under way that no request waits for. */
+export function spareOf(eni: EniSummary): number {
+  return eni.phase === 'ready' || eni.phase === 'opening' ? Math.max(0, coming(eni) - eni.queued) : 0;
+}
+
+/** What the factory tells an ENI that changes how it is placed. */
+export type Told =
+  | { readonly type: 'assign'; readonly alsoCooling: boolean }
+  | { readonly type: 'grow'; readonly count: number }
+  | { readonly type: 'shed'; readonly count: number }
+  | { readonly type: 'drain' };
+
+/** The summary once the ENI has heard what is on its way to it. Any report that has heard less is older. */
+export function expecting(eni: EniSummary, told: Told): EniSummary {
+  return { ...eni, ...changeBy(eni, told), heard: eni.heard + 1 };
+}
+
+function changeBy(eni: EniSummary, told: Told): Partial<EniSummary> {
+  const { counts, phase } = eni;
+  const { idle, cooling, offered } = counts;
+  if (told.type === 'drain') return { phase: 'leaving' };
+  if (told.type === 'grow') return { arriving: eni.arriving + told.count };
+  if (told.type === 'shed') {
+    const count = Math.min(told.count, eni.sheddable);
+    const after = { ...counts, idle: idle - count, leaving: counts.leaving + count };
+    return { counts: after, sheddable: eni.sheddable - count };
+  }
+  const serves = phase === 'ready' || phase === 'holding';
+  if (serves && idle > 0)
+    return {
+      counts: { ...counts, idle: idle - 1, offered: offered + 1 },
+      sheddable: Math.min(eni.sheddable, idle - 1),
+    };
+  if (serves && told.alsoCooling && cooling > 0)
+    return { counts: { ...counts, cooling: cooling - 1, offered: offered + 1 } };
+  return { queued: eni.queued + 1 };
+}

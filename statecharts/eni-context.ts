@@ -1,0 +1,151 @@
+/** What one ENI actor knows, and the pure questions its chart asks of it. */
+
+import type { Address } from '../src/core/address.ts';
+import { type AddressBook, bookOf, countsOf, type Holder, sheddable } from '../src/core/address-book.ts';
+import type { CloudEni, Subnet } from '../src/core/eni.ts';
+import type { EniPhase, EniSummary } from '../src/core/eni-summary.ts';
+import type { Failure } from '../src/core/errors.ts';
+import type { EniBinding } from '../src/core/lease.ts';
+import { ASSIGN_MAX } from '../src/core/settings.ts';
+import type { EniDevice } from '../src/ports/kernel.ts';
+import type { FactoryEvent, IpResult } from './messages.ts';
+
+export type EniTimes = {
+  readonly describePeriodMs: number;
+  readonly attachTimeoutMs: number;
+  readonly settleTimeoutMs: number;
+  readonly detachTimeoutMs: number;
+  readonly backoffMs: number;
+  readonly backoffMaxMs: number;
+};
+
+export type EniPlan = {
+  readonly slot: number;
+  /** Addresses the ENI may own. */
+  readonly limit: number;
+  readonly vSwitchId: string;
+  readonly subnet: Subnet;
+  readonly mtu: number;
+  /** Made by us. */
+  readonly ours: boolean;
+  /** Prefix of the tokens that name this ENI's calls. */
+  readonly token: string;
+  readonly times: EniTimes;
+};
+
+export type EniInput = EniPlan & {
+  readonly nowMs: number;
+  /** Addresses to create the ENI with; ignored when it exists. */
+  readonly ipv4Count: number;
+  /** An ENI that exists: attached ones are adopted, others finished off. */
+  readonly existing: CloudEni | null;
+  readonly held: ReadonlyMap<string, Holder>;
+  readonly coolUntilMs: ReadonlyMap<string, number>;
+  /** The table of an earlier life of the daemon. */
+  readonly routeTable: number | null;
+};
+
+export type Queued = Holder & { readonly requestId: string };
+
+export type EniContext = EniPlan & {
+  readonly eniId: string | null;
+  readonly mac: string | null;
+  readonly device: EniDevice | null;
+  readonly routeTable: number | null;
+  /** Where the life of this actor begins: a new ENI, one that is attached already, or one left half-way by an earlier life. */
+  readonly origin: 'new' | 'attached' | 'attaching' | 'leftover';
+  readonly phase: EniPhase;
+  readonly book: AddressBook;
+  /** Requests that wait for the next addresses, oldest first. */
+  readonly queue: readonly Queued[];
+  /** Addresses the pool wants beyond the queue. */
+  readonly growBy: number;
+  /** Addresses the call under way asks for. */
+  readonly arriving: number;
+  readonly calls: number;
+  /** Failed calls in a row. */
+  readonly failures: number;
+  readonly lastFailure: Failure | null;
+  /** Messages of the factory so far. */
+  readonly heard: number;
+  /** The latest instant that anything told of. */
+  readonly nowMs: number;
+};
+
+export function contextOf({ existing, held, coolUntilMs, nowMs, ipv4Count, ...plan }: EniInput): EniContext {
+  const origin = originOf(existing);
+  return {
+    ...plan,
+    eniId: existing?.eniId ?? null,
+    mac: existing?.mac ?? null,
+    device: null,
+    origin,
+    phase: origin === 'leftover' ? 'leaving' : 'opening',
+    book: existing === null ? [] : bookOf(existing.ipv4, nowMs, held, coolUntilMs),
+    queue: [],
+    growBy: 0,
+    arriving: existing === null ? ipv4Count : 0,
+    calls: 0,
+    failures: 0,
+    lastFailure: null,
+    heard: 0,
+    nowMs,
+  };
+}
+
+function originOf(existing: CloudEni | null): EniContext['origin'] {
+  if (existing === null) return 'new';
+  if (existing.status === 'InUse') return 'attached';
+  return existing.status === 'Attaching' ? 'attaching' : 'leftover';
+}
+
+/** What the factory may know. */
+export function summaryOf(context: EniContext): EniSummary {
+  const { slot, phase, eniId, vSwitchId, ours, limit, heard, lastFailure } = context;
+  return {
+    slot,
+    phase,
+    eniId,
+    vSwitchId,
+    ours,
+    limit,
+    counts: countsOf(context.book),
+    sheddable: sheddable(context.book),
+    arriving: context.arriving + context.growBy,
+    queued: context.queue.length,
+    heard,
+    lastFailure,
+  };
+}
+
+/** Addresses the next Assign should ask for. */
+export function wanted(context: EniContext): number {
+  const { idle } = countsOf(context.book);
+  const missing = context.queue.length + context.growBy - Math.min(idle, context.queue.length);
+  return Math.max(0, Math.min(missing, context.limit - context.book.length, ASSIGN_MAX));
+}
+
+/** The name of the next call: the same one as long as nothing has started a new one. */
+export function tokenOf(context: EniContext): string {
+  return `${context.token}-${context.slot}-${context.calls}`;
+}
+
+export function changed(context: EniContext): Extract<FactoryEvent, { type: 'eniChanged' }> {
+  return { type: 'eniChanged', summary: summaryOf(context), atMs: context.nowMs };
+}
+
+export function granted(context: EniContext, requestId: string, address: Address): IpResult {
+  const { device } = context;
+  const eni: EniBinding = {
+    eniId: context.eniId ?? '',
+    mac: context.mac ?? '',
+    subnet: context.subnet,
+    device: {
+      name: device?.name ?? '',
+      ifindex: device?.ifindex ?? 0,
+      routeTable: device?.routeTable ?? 0,
+      mtu: context.mtu,
+    },
+  };
+  return { type: 'ipResult', requestId, ok: true, grant: { address, eni } };
+}
