@@ -1,0 +1,111 @@
+/**
+ * What must hold once nothing is wrong any more and nothing is asked: invariants 1, 5, 6, 7 and 8 at rest, and that every node serves.
+ *
+ * ENIs that somebody else has changed are left out: what repairs those is the keepers' work.
+ */
+import type { Kubelet } from './kubelet.ts';
+import type { SimNode } from './sim-node.ts';
+import type { Report } from './violation.ts';
+import type { VirtualCloud } from './virtual-cloud.ts';
+import type { Witness } from './witness.ts';
+
+export type RestOptions = {
+  readonly nodes: readonly SimNode[];
+  readonly kubelet: Kubelet;
+  readonly cloud: VirtualCloud;
+  readonly witness: Witness;
+  readonly report: Report;
+  /** Somebody else has been at work: counts of ENIs and addresses need not be as the node wants them. */
+  readonly disturbed: boolean;
+  /** Whether the node journals its intents: then none may be open. */
+  readonly intents: boolean;
+};
+
+export function checkRest(options: RestOptions): void {
+  const { nodes, kubelet, report } = options;
+  if (kubelet.waiting > 0) report('rest', `${kubelet.waiting} requests still wait`);
+  for (const node of nodes) {
+    if (!node.serving) {
+      const { value, context } = node.snapshot('node') ?? {};
+      report('rest', `node ${node.index + 1} does not serve: ${JSON.stringify(value)} ${JSON.stringify(context?.missing)}`);
+      continue;
+    }
+    checkLeases(node, options);
+    checkEnis(node, options);
+    checkPool(node, options);
+    if (options.intents) {
+      const open = [...node.disk.synced('intents').keys()];
+      if (open.length > 0) report('6', `node ${node.index + 1} has open intents at rest: ${open.join(', ')}`);
+    }
+  }
+}
+
+/** The leases on disk are those of the pods that were answered, and of nobody else. */
+function checkLeases(node: SimNode, { kubelet, witness, report }: RestOptions): void {
+  const onDisk = new Set(node.disk.synced('leases').keys());
+  for (const container of kubelet.of(node.index)) {
+    witness.checks += 1;
+    const key = `${container.id}/eth0`;
+    if (container.ip === null && onDisk.has(key) && container.pendingDels === 0)
+      report('1', `${key} has a lease at rest that nobody was told, or that was given back`);
+    if (container.ip !== null && witness.held.has(container.ip) && !onDisk.has(key))
+      report('10', `${key} was told ${container.ip} and has no lease at rest`);
+  }
+  const open = node.snapshot('leases')?.context.open as object | undefined;
+  if (Object.keys(open ?? {}).length > 0) report('4', `the leases actor still has open requests: ${JSON.stringify(open)}`);
+}
+
+/** Books, cloud and kernel agree. */
+function checkEnis(node: SimNode, { cloud, witness, report }: RestOptions): void {
+  const name = `node ${node.index + 1}`;
+  const truth = cloud.model.truth(cloud.clock.nowMs()).enis;
+  const actors = new Map(node.books.enis.map((eni) => [eni.context.eniId ?? '', eni]));
+  for (const [eniId, eni] of actors) {
+    witness.checks += 3;
+    if (witness.touched.has(eniId)) continue;
+    if (!eni.matches({ inUse: 'resting' }))
+      report('rest', `${name}: ${eniId} is ${JSON.stringify(eni.value)} at rest; last failure ${JSON.stringify(eni.context.lastFailure)}`);
+    if (eni.context.queue.length > 0) report('4', `${name}: requests wait at ${eniId} at rest`);
+    const real = truth.find((one) => one.eniId === eniId);
+    if (real === undefined || real.instanceId !== node.instanceId) {
+      report('7', `${name}: ${eniId} is in the factory and not attached here`);
+      continue;
+    }
+    const book = eni.context.book.map((entry) => entry.address.ipv4).sort();
+    const ips = [...real.ipv4].sort();
+    if (book.join() !== ips.join()) report('7', `${name}: the book of ${eniId} has ${book.join(' ')}, the cloud ${ips.join(' ')}`);
+    if (!node.devices.tables.has(real.mac)) report('7', `${name}: ${eniId} has no device that is set up`);
+    const odd = eni.context.book.find((entry) => !['idle', 'bound', 'cooling', 'reserved'].includes(entry.state));
+    if (odd !== undefined) report('7', `${name}: ${odd.address.ipv4} is ${odd.state} at rest`);
+  }
+  for (const eni of truth) {
+    if (eni.type === 'Primary' || witness.touched.has(eni.eniId)) continue;
+    const ours = eni.tags['enactor/instance'] === node.instanceId;
+    witness.checks += 1;
+    if (ours && !actors.has(eni.eniId)) report('6', `${name}: ${eni.eniId} (${eni.status}) is ours and not in the factory`);
+  }
+  const macs = new Set(truth.filter((eni) => eni.instanceId === node.instanceId).map((eni) => eni.mac));
+  for (const mac of node.devices.tables.keys())
+    if (!macs.has(mac)) report('7', `${name}: the kernel still has a table for ${mac}, which is gone`);
+}
+
+/** Idle addresses are between the water marks as far as anything can be done about it. */
+function checkPool(node: SimNode, { disturbed, witness, report }: RestOptions): void {
+  if (disturbed) return;
+  witness.checks += 2;
+  const totals = node.snapshot('eniFactory')?.context.totals as
+    | { idle: number; cooling: number; spare: number; waiting: number; room: number }
+    | null
+    | undefined;
+  if (totals === null || totals === undefined) return report('rest', `node ${node.index + 1} knows no totals`);
+  const bounds = node.snapshot('idlePool')?.context.bounds as { minIdle: number; maxIdle: number };
+  const sheddable = node.books.enis.reduce((sum, { context }) => {
+    const { ours, book } = context;
+    const idle = book.filter((entry) => entry.state === 'idle' && !entry.primary).length;
+    return sum + (ours ? idle : 0);
+  }, 0);
+  if (totals.idle + totals.cooling < bounds.minIdle && totals.room > 0)
+    report('rest', `node ${node.index + 1}: ${totals.idle} idle and ${totals.cooling} cooling at rest, low mark ${bounds.minIdle}, room ${totals.room}`);
+  if (totals.idle > bounds.maxIdle && sheddable > 0)
+    report('rest', `node ${node.index + 1}: ${totals.idle} idle at rest, ${sheddable} could go, high mark ${bounds.maxIdle}`);
+}

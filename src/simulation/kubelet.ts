@@ -1,0 +1,231 @@
+/**
+ * Those who call the nodes: ADD and DEL for containers, as runtimes do, and what each knows of its pods.
+ *
+ * A DEL that fails is repeated until it succeeds, as kubelets do; an ADD is not. Invariant 4 is checked here: one answer, by the
+ * deadline, and the same one for the same sandbox.
+ */
+import { failureOf } from '../core/errors.ts';
+import type { Lease } from '../core/lease.ts';
+import type { Life } from './life.ts';
+import type { SimNode } from './sim-node.ts';
+import type { Trace } from './trace.ts';
+import type { Report } from './violation.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+import type { Witness } from './witness.ts';
+
+type Container = {
+  readonly id: string;
+  readonly node: number;
+  /** What it was told and has not asked to delete. */
+  ip: string | null;
+  /** ADDs and DELs sent so far; an ADD that was sent before the last DEL gives it nothing to keep. */
+  sent: number;
+  lastDel: number;
+  pendingAdds: number;
+  pendingDels: number;
+  /** A call ended without an answer, or an answer came too late: somebody has to delete it. */
+  unsure: boolean;
+};
+
+type Pending = { readonly node: SimNode; readonly life: Life; readonly container: Container; readonly endMs: number; open: boolean };
+
+/** What an answer may take beyond the deadline: the write that was under way, and the one that takes it back. */
+const GRACE_MS = 1_500;
+const DEL_RETRY_MS = 1_000;
+const DEL_WITHIN_MS = 3_000;
+
+export class Kubelet {
+  readonly #containers = new Map<string, Container>();
+  readonly #nodes: readonly SimNode[];
+  readonly #clock: VirtualClock;
+  readonly #witness: Witness;
+  readonly #trace: Trace;
+  readonly #report: Report;
+  #pending: Pending[] = [];
+  #earliestEndMs = Number.POSITIVE_INFINITY;
+
+  constructor(options: {
+    readonly nodes: readonly SimNode[];
+    readonly clock: VirtualClock;
+    readonly witness: Witness;
+    readonly trace: Trace;
+    readonly report: Report;
+  }) {
+    this.#nodes = options.nodes;
+    this.#clock = options.clock;
+    this.#witness = options.witness;
+    this.#trace = options.trace;
+    this.#report = options.report;
+  }
+
+  get waiting(): number {
+    return this.#pending.length;
+  }
+
+  /** Containers that hold an address, or may, on a node. */
+  *of(node: number): Iterable<Readonly<Container>> {
+    for (const container of this.#containers.values()) if (container.node === node) yield container;
+  }
+
+  add(nodeIndex: number, id: string, withinMs: number, abortMs: number | null): Promise<Lease | null> {
+    const node = this.#nodes[nodeIndex];
+    if (node === undefined) return Promise.resolve(null);
+    const { life, system } = node;
+    this.#trace.line(nodeIndex, id, 'ADD', this.#clock.nowMs());
+    if (!node.up || system === null) return Promise.resolve(null);
+    const container = this.#container(nodeIndex, id);
+    container.sent += 1;
+    container.pendingAdds += 1;
+    const order = container.sent;
+    const pending = this.#open(node, container, withinMs + GRACE_MS);
+    const aborter = new AbortController();
+    if (abortMs !== null) life.after(abortMs, () => aborter.abort());
+    const untilMs = this.#clock.nowMs() + withinMs;
+    const answer = system.allocator.allocate({ sandbox: sandboxOf(id), untilMs }, aborter.signal);
+    return answer.then(
+      (lease) => {
+        if (!this.#close(pending)) return null;
+        container.pendingAdds -= 1;
+        this.#trace.line(nodeIndex, id, `ADD ${lease.grant.address.ipv4}`, this.#clock.nowMs());
+        this.#added(node, container, order, lease);
+        return lease;
+      },
+      (thrown: unknown) => {
+        if (!this.#close(pending)) return null;
+        container.pendingAdds -= 1;
+        const { code, detail } = failureOf(thrown);
+        this.#trace.line(nodeIndex, id, `ADD ${code}`, this.#clock.nowMs());
+        if (code === 'internal') this.#report('alive', `ADD of ${id} answered ${code}: ${detail}`);
+        return null;
+      },
+    );
+  }
+
+  #added(node: SimNode, container: Container, order: number, lease: Lease): void {
+    const ip = lease.grant.address.ipv4;
+    this.#witness.checks += 1;
+    if (lease.sandbox.containerId !== container.id)
+      this.#report('4', `ADD of ${container.id} was answered with the lease of ${lease.sandbox.containerId}`);
+    if (order < container.lastDel) {
+      container.unsure = true;
+      return;
+    }
+    if (container.ip !== null && container.ip !== ip && this.#witness.held.has(container.ip))
+      this.#report('4', `${container.id} was told ${container.ip} and then ${ip}`);
+    container.ip = ip;
+    const cooling = node.books.coolingOffered.delete(ip);
+    this.#witness.answered(node.index, container.id, lease, cooling, this.#clock.nowMs());
+  }
+
+  del(nodeIndex: number, id: string): void {
+    const node = this.#nodes[nodeIndex];
+    if (node === undefined) return;
+    const container = this.#container(nodeIndex, id);
+    container.sent += 1;
+    container.lastDel = container.sent;
+    const { ip } = container;
+    if (ip !== null) {
+      const holding = this.#witness.held.get(ip);
+      if (holding?.container === id) this.#witness.held.delete(ip);
+    }
+    container.ip = null;
+    this.#tryDel(node, container, ip);
+  }
+
+  #tryDel(node: SimNode, container: Container, ip: string | null): void {
+    const { system } = node;
+    this.#trace.line(node.index, container.id, 'DEL', this.#clock.nowMs());
+    const again = (): void => void this.#clock.after(DEL_RETRY_MS, () => this.#tryDel(node, container, ip));
+    if (!node.up || system === null) return again();
+    container.pendingDels += 1;
+    const pending = this.#open(node, container, DEL_WITHIN_MS, again);
+    const order = container.sent;
+    const { pod } = sandboxOf(container.id);
+    const request = { containerId: container.id, ifName: 'eth0', pod, reason: 'simulated' };
+    system.allocator.release(request, new AbortController().signal).then(
+      (lease) => {
+        if (!this.#close(pending)) return;
+        container.pendingDels -= 1;
+        const told = lease?.grant.address.ipv4 ?? null;
+        this.#trace.line(node.index, container.id, `DEL ${told}`, this.#clock.nowMs());
+        if (order === container.sent) container.unsure = container.pendingAdds > 0 && container.unsure;
+        if (told !== null) this.#rests(node, told);
+      },
+      () => {
+        if (!this.#close(pending)) return;
+        container.pendingDels -= 1;
+        this.#trace.line(node.index, container.id, 'DEL failed', this.#clock.nowMs());
+        again();
+      },
+    );
+  }
+
+  /** The rest began when the release was written, a moment ago at most. */
+  #rests(node: SimNode, ip: string): void {
+    if (node.settings.coolDownMs > 0)
+      this.#witness.restUntilMs.set(ip, this.#clock.nowMs() + node.settings.coolDownMs - GRACE_MS);
+  }
+
+  /** The daemon of a node has died: whoever waited for it gets no answer. */
+  crashed(nodeIndex: number): void {
+    const lost = this.#pending.filter((pending) => pending.node.index === nodeIndex);
+    this.#pending = this.#pending.filter((pending) => pending.node.index !== nodeIndex);
+    for (const pending of lost) {
+      pending.open = false;
+      const { container } = pending;
+      const again = this.#again.get(pending);
+      if (again === undefined) {
+        container.pendingAdds -= 1;
+        container.unsure = container.ip === null || container.unsure;
+      } else {
+        container.pendingDels -= 1;
+        again();
+      }
+    }
+  }
+
+  readonly #again = new WeakMap<Pending, () => void>();
+
+  /** Invariant 4, as far as time goes. */
+  check(): void {
+    const nowMs = this.#clock.nowMs();
+    if (nowMs <= this.#earliestEndMs) return;
+    this.#earliestEndMs = Number.POSITIVE_INFINITY;
+    for (const { container, endMs, node } of this.#pending) {
+      this.#witness.checks += 1;
+      if (endMs < nowMs)
+        this.#report('4', `a request of ${container.id} on node ${node.index + 1} has no answer ${nowMs - endMs} ms after its end`);
+      this.#earliestEndMs = Math.min(this.#earliestEndMs, endMs);
+    }
+  }
+
+  #open(node: SimNode, container: Container, withinMs: number, again?: () => void): Pending {
+    const endMs = this.#clock.nowMs() + withinMs;
+    const pending: Pending = { node, life: node.life, container, endMs, open: true };
+    this.#pending.push(pending);
+    this.#earliestEndMs = Math.min(this.#earliestEndMs, endMs);
+    if (again !== undefined) this.#again.set(pending, again);
+    return pending;
+  }
+
+  /** False: the life that was asked is over, so nobody hears this. */
+  #close(pending: Pending): boolean {
+    if (!pending.open || pending.life.over) return false;
+    pending.open = false;
+    this.#pending = this.#pending.filter((one) => one !== pending);
+    return true;
+  }
+
+  #container(node: number, id: string): Container {
+    const known = this.#containers.get(id);
+    if (known !== undefined) return known;
+    const fresh = { id, node, ip: null, sent: 0, lastDel: 0, pendingAdds: 0, pendingDels: 0, unsure: false };
+    this.#containers.set(id, fresh);
+    return fresh;
+  }
+}
+
+function sandboxOf(id: string) {
+  const pod = { namespace: 'default', name: `pod-of-${id}`, uid: null };
+  return { containerId: id, ifName: 'eth0', netns: `/run/netns/${id}`, network: 'enactor', pod };
+}

@@ -1,0 +1,125 @@
+/**
+ * One seed's world: how many nodes of which type, their settings, the cloud's delays and the cloud assumptions that the seed tries.
+ *
+ * `assumptions` are what facts about the real cloud are not certain of; every seed takes one side of each, so that a run over many
+ * seeds is a run over their matrix. Some that the model has no switch for are not tried: see `ASSUMPTIONS`.
+ */
+import { defaultSettings, type Settings } from '../core/settings.ts';
+import { type Settings as CloudSettings, defaultSettings as cloudDefaults } from '../vpc/settings.ts';
+import { defaultTopology, type Topology } from '../vpc/topology.ts';
+import { type Decision, type PlanKinds, planOf } from './plan.ts';
+import { Seeded } from './seeded.ts';
+
+export type Assumption = {
+  readonly name: string;
+  /** What the one side, and what the other, sets over the realistic profile. */
+  readonly sides: readonly [Partial<CloudSettings>, Partial<CloudSettings>];
+  readonly delays: readonly [Partial<CloudSettings['delays']>, Partial<CloudSettings['delays']>];
+};
+
+const none = [{}, {}] as const;
+
+/** Sources: facts/ecs.md, the lines marked [E]; settings.ts of the model. */
+export const ASSUMPTIONS: readonly Assumption[] = [
+  { name: 'conflicts', sides: [{ conflicts: true }, { conflicts: false }], delays: none },
+  { name: 'unknownEni', sides: [{ unknownEni: 'error' }, { unknownEni: 'empty' }], delays: none },
+  { name: 'pageMax', sides: [{ pageMax: 500 }, { pageMax: 2 }], delays: none },
+  { name: 'creating', sides: none, delays: [{ creatingMs: 0 }, { creatingMs: 1_500 }] },
+  { name: 'device', sides: none, delays: [{ deviceMs: 0 }, { deviceMs: 2_000 }] },
+  { name: 'deleting', sides: none, delays: [{ deletingMs: 0 }, { deletingMs: 2_000 }] },
+  { name: 'metadata', sides: none, delays: [{ metadataMacMs: 0 }, { metadataMacMs: 8_000 }] },
+];
+
+/** Not among the sides by default: Describe that tells of changes late. */
+export const DESCRIBE_LAG: Assumption = {
+  name: 'describeLag',
+  sides: none,
+  delays: [{ describeLagMs: 0 }, { describeLagMs: 1_500 }],
+};
+
+export type ScenarioOptions = Partial<PlanKinds> & {
+  /** Steps aimed at; the plan is made as long as experience says it takes. */
+  readonly steps: number;
+  readonly assumptions?: readonly Assumption[];
+  /** Whether a call of a node that has crashed meanwhile may still arrive. Needs intents to be right. */
+  readonly lateCalls?: boolean;
+};
+
+export type Scenario = {
+  readonly seed: number;
+  readonly kinds: PlanKinds;
+  readonly lateCalls: boolean;
+  readonly topology: Topology;
+  readonly cloud: CloudSettings;
+  /** One for each node. */
+  readonly settings: readonly Settings[];
+  /** Names of the assumptions whose second side is tried. */
+  readonly opposites: readonly string[];
+  readonly startMs: number;
+  readonly plan: readonly Decision[];
+};
+
+const START_MS = 1_700_000_000_000;
+/** Measured: steps that one decision leads to. */
+const STEPS_PER_DECISION = 8;
+
+export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
+  const chance = new Seeded(seed, 'scenario');
+  const kinds = {
+    faults: options.faults ?? seed % 4 !== 0,
+    crashes: options.crashes ?? seed % 3 !== 0,
+    outOfBand: options.outOfBand ?? false,
+  };
+  const nodes = chance.pick([1, 1, 2, 3]);
+  const instanceType = chance.pick(['ecs.g7.large', 'ecs.g6.large', 'ecs.g5.xlarge', 'lab.tiny', 'ecs.g7.xlarge']);
+  const topology = defaultTopology(instanceType, nodes);
+  const opposites: string[] = [];
+  let cloud = { ...cloudDefaults('realistic'), jitter: chance.pick([0, 0.3, 0.9]) };
+  for (const { name, sides, delays } of options.assumptions ?? ASSUMPTIONS) {
+    const side = chance.chance(0.5) ? 1 : 0;
+    if (side === 1) opposites.push(name);
+    cloud = { ...cloud, ...sides[side], delays: { ...cloud.delays, ...delays[side] } };
+  }
+  const maxIdle = chance.pick([0, 2, 5, 10]);
+  const settings = topology.instances.map(
+    ({ name }): Settings => ({
+      ...defaultSettings,
+      nodeName: name,
+      minIdle: chance.between(0, maxIdle),
+      maxIdle,
+      maxEnis: chance.pick([null, null, 1]),
+      vSwitchIds: chance.pick([null, ['vsw-lab-1', 'vsw-lab-2']] as const),
+      coolDownMs: chance.pick([0, 5_000, 30_000]),
+      poolPeriodMs: 120_000,
+      holdDownMs: 60_000,
+      waitingMax: chance.pick([3, 1_000]),
+    }),
+  );
+  const plan = planOf(new Seeded(seed, 'plan'), {
+    ...kinds,
+    nodes,
+    decisions: Math.ceil(options.steps / STEPS_PER_DECISION),
+    startMs: START_MS + chance.between(0, 3_000),
+    capacity: CAPACITY[instanceType] ?? 10,
+  });
+  return {
+    seed,
+    kinds,
+    lateCalls: options.lateCalls ?? false,
+    topology,
+    cloud,
+    settings,
+    opposites,
+    startMs: START_MS,
+    plan,
+  };
+}
+
+/** Managed ENIs times addresses. */
+const CAPACITY: Readonly<Record<string, number>> = {
+  'ecs.g7.large': 12,
+  'ecs.g6.large': 6,
+  'ecs.g5.xlarge': 20,
+  'lab.tiny': 2,
+  'ecs.g7.xlarge': 45,
+};

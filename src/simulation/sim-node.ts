@@ -1,0 +1,248 @@
+/**
+ * One node of the world: its disk and its kernel, which outlive the daemon, and the life of the daemon over them.
+ *
+ * The daemon is the production one from its actors up: `startNode` with fakes for ports and virtual timers.
+ */
+import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
+import { type NodeSystem, startNode } from '../../actors/node.ts';
+import type { NodePorts } from '../../actors/ports.ts';
+import type { Settings } from '../core/settings.ts';
+import type { Log } from '../ports/log.ts';
+import { BookWatch } from './book-watch.ts';
+import { CallWatch } from './call-watch.ts';
+import { CrashDisk, crashStore } from './crash-store.ts';
+import { fakeCloud } from './fake-cloud.ts';
+import { fakeMetadata } from './fake-metadata.ts';
+import { Life } from './life.ts';
+import type { CrashPoint } from './plan.ts';
+import { HostDevices, pluggedKernel } from './plugged-kernel.ts';
+import { Seeded } from './seeded.ts';
+import type { Trace } from './trace.ts';
+import type { Report } from './violation.ts';
+import type { VirtualCloud } from './virtual-cloud.ts';
+import type { Witness } from './witness.ts';
+
+export type Crash = {
+  readonly point: CrashPoint;
+  readonly nth: number;
+  readonly downMs: number;
+  readonly kept: number;
+};
+
+export type SimNodeOptions = {
+  readonly index: number;
+  readonly instanceId: string;
+  readonly settings: Settings;
+  readonly seed: number;
+  readonly cloud: VirtualCloud;
+  readonly witness: Witness;
+  readonly trace: Trace;
+  readonly report: Report;
+  readonly lateCalls: boolean;
+  /** For a person who looks at one seed. */
+  readonly log: Log;
+  /** The daemon has died; its callers have to be told. */
+  readonly onCrash: () => void;
+};
+
+export class SimNode {
+  readonly index: number;
+  readonly instanceId: string;
+  readonly settings: Settings;
+  readonly disk = new CrashDisk();
+  readonly devices = new HostDevices();
+  /** How many calls of a port fail from now on. */
+  readonly failing = { store: 0, metadata: 0, kernel: 0 };
+  lateDevicesMs = 0;
+  lives = 0;
+  life: Life;
+  system: NodeSystem | null = null;
+  books: BookWatch;
+  /** The actors of this life by chart, as they were made. */
+  readonly #actors = new Map<string, AnyActorRef>();
+  readonly #options: SimNodeOptions;
+  readonly #chance: Seeded;
+  #dirty = false;
+  #armed: { crash: Crash; left: number } | null = null;
+
+  constructor(options: SimNodeOptions) {
+    this.#options = options;
+    this.index = options.index;
+    this.instanceId = options.instanceId;
+    this.settings = options.settings;
+    this.#chance = new Seeded(options.seed, `node ${options.index}`);
+    this.life = new Life(0, options.cloud.clock);
+    this.life.end();
+    this.books = new BookWatch(options.witness, options.report);
+    options.cloud.model.subscribe((event) => {
+      if (event.type === 'attached' && event.instanceId === this.instanceId) {
+        const { mac } = event;
+        if (this.lateDevicesMs === 0) this.devices.plug(mac);
+        else options.cloud.clock.after(this.lateDevicesMs, () => this.#plugIfThere(mac));
+      }
+      if (event.type === 'detached' && event.instanceId === this.instanceId) this.devices.unplug(event.mac);
+    });
+  }
+
+  #plugIfThere(mac: string): void {
+    const { model, clock } = this.#options.cloud;
+    const eni = model.truth(clock.nowMs()).enis.find((one) => one.mac === mac);
+    if (eni?.plugged === true && eni.instanceId === this.instanceId) this.devices.plug(mac);
+  }
+
+  get up(): boolean {
+    return !this.life.over;
+  }
+
+  start(): void {
+    if (this.up) return;
+    this.lives += 1;
+    const life = new Life(this.lives, this.#options.cloud.clock);
+    this.life = life;
+    this.#actors.clear();
+    this.books = new BookWatch(this.#options.witness, this.#options.report);
+    this.#dirty = true;
+    this.#options.trace.line(this.index, 'process', 'start', life.nowMs());
+    const { trace, report } = this.#options;
+    const system = startNode({
+      ports: this.#ports(life),
+      settings: this.settings,
+      clock: life.timers as unknown as NonNullable<Parameters<typeof startNode>[0]['clock']>,
+      inspect: (event) => {
+        if (life.over) return;
+        if (event.type === '@xstate.microstep') {
+          this.#dirty = true;
+          trace.microstep(this.index, event, life.nowMs());
+        } else if (event.type === '@xstate.actor') this.#note(event.actorRef as AnyActorRef);
+      },
+    });
+    if (life.over) return;
+    this.system = system;
+    void system.failed.then((error) => {
+      if (!life.over) report('alive', `node ${this.index + 1} failed: ${error.message}`);
+    });
+  }
+
+  #note(ref: AnyActorRef): void {
+    const chart = (ref as unknown as { logic: { id?: string } }).logic.id; // not in XState's type of a reference
+    if (chart === undefined) return;
+    if (chart === 'eni') this.books.note(ref);
+    else if (chart !== 'lease') this.#actors.set(chart, ref);
+  }
+
+  /** The snapshot of a singleton of this life; undefined before it exists. */
+  snapshot(chart: 'node' | 'eniFactory' | 'idlePool' | 'leases'): AnyMachineSnapshot | undefined {
+    return this.#actors.get(chart)?.getSnapshot() as AnyMachineSnapshot | undefined;
+  }
+
+  get serving(): boolean {
+    return this.up && this.snapshot('node')?.matches({ running: 'serving' }) === true;
+  }
+
+  /** Invariants of this node's books, if anything has moved since the last time. */
+  check(): void {
+    if (!this.#dirty || !this.up) return;
+    this.#dirty = false;
+    this.books.check(this.index, this.settings.coolDownMs);
+    const waiting = (this.snapshot('eniFactory')?.context.waiting as unknown[] | undefined)?.length ?? 0;
+    this.#options.witness.checks += 1;
+    if (waiting > this.settings.waitingMax)
+      this.#options.report('9', `${waiting} requests wait on node ${this.index + 1}, over ${this.settings.waitingMax}`);
+  }
+
+  arm(crash: Crash): void {
+    if (crash.point === 'now') this.#crash(crash);
+    else this.#armed = { crash, left: crash.nth };
+  }
+
+  disarm(): void {
+    this.#armed = null;
+  }
+
+  #pass(point: CrashPoint): void {
+    const armed = this.#armed;
+    if (armed === null || armed.crash.point !== point) return;
+    armed.left -= 1;
+    if (armed.left === 0) this.#crash(armed.crash);
+  }
+
+  #crash({ point, kept, downMs }: Crash): void {
+    this.#armed = null;
+    if (!this.up) return;
+    const { trace, witness, cloud, onCrash } = this.#options;
+    trace.line(this.index, 'process', `crash ${point}`, this.life.nowMs());
+    this.life.end();
+    this.system = null;
+    this.disk.crash(Math.round(kept * this.disk.pending));
+    witness.recovered(this.index, this.disk.synced('leases'));
+    onCrash();
+    cloud.clock.after(downMs, () => this.start());
+  }
+
+  #ports(life: Life): NodePorts {
+    const { cloud, witness, report, lateCalls, log } = this.#options;
+    const chance = this.#chance;
+    const calls = new CallWatch({ node: this.index, instanceId: this.instanceId, cloud, witness, report });
+    const once = (port: 'store' | 'metadata' | 'kernel') => (): string | null => {
+      if (this.failing[port] <= 0) return null;
+      this.failing[port] -= 1;
+      return 'planted by the simulation';
+    };
+    let tokens = 0;
+    return {
+      cloud: fakeCloud({
+        cloud,
+        life,
+        timeoutMs: this.settings.callTimeoutMs,
+        wireMs: () => (lateCalls && chance.chance(0.02) ? chance.between(500, 8_000) : chance.between(1, 5)),
+        arrivesAfterCrash: lateCalls,
+        tap: {
+          sending: (api, input) => {
+            calls.sending(api, input);
+            if (calls.mutates(api)) this.#pass('callSending');
+          },
+          carriedOut: (api) => {
+            if (calls.mutates(api)) this.#pass('callCarriedOut');
+          },
+          settled: (api, input) => calls.settled(api, input),
+        },
+      }),
+      metadata: fakeMetadata({
+        cloud,
+        instanceId: this.instanceId,
+        life,
+        delayMs: () => chance.between(1, 8),
+        failing: once('metadata'),
+      }),
+      store: crashStore({
+        disk: this.disk,
+        life,
+        delayMs: () => (chance.chance(0.02) ? chance.between(50, 400) : chance.between(1, 6)),
+        tap: {
+          writing: () => this.#pass('storeWriting'),
+          pending: () => this.#pass('storePending'),
+          synced: (ops) => {
+            witness.synced(this.index, ops);
+            this.#pass('storeSynced');
+          },
+          failing: once('store'),
+        },
+      }),
+      kernel: pluggedKernel({
+        devices: this.devices,
+        life,
+        delayMs: () => chance.between(1, 20),
+        failing: once('kernel'),
+      }),
+      clock: { nowMs: life.nowMs },
+      entropy: {
+        token: () => {
+          tokens += 1;
+          return `n${this.index + 1}-${life.number}-${tokens}`;
+        },
+        fraction: () => chance.fraction(),
+      },
+      log,
+    };
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * What the outside knows, whatever the nodes believe: who was told which address, what is on each disk, and what somebody else did to
+ * the cloud. The invariants about addresses are checked against it the moment something happens.
+ */
+import type { Lease } from '../core/lease.ts';
+import type { StoreOp } from '../ports/store.ts';
+import type { VpcEvent } from '../vpc/events.ts';
+import type { ApiName, EniView, Input } from '../vpc/requests.ts';
+import type { Report } from './violation.ts';
+
+export type Holding = { readonly node: number; readonly container: string; readonly eniId: string };
+export type DiskLease = { readonly node: number; readonly sandbox: string; readonly eniId: string };
+
+export class Witness {
+  /** Addresses of pods that were answered and that nobody has asked to delete. */
+  readonly held = new Map<string, Holding>();
+  /** Leases on the disks, by address. */
+  readonly leased = new Map<string, DiskLease>();
+  /** When the rest of a released address ends. */
+  readonly restUntilMs = new Map<string, number>();
+  /** ENIs that somebody else has changed: what is said of them may be wrong without fault. */
+  readonly touched = new Set<string>();
+  /** Somebody else is at work: what happens now is none of ours. */
+  outOfBand = false;
+  /** Invariants looked at so far. */
+  checks = 0;
+  readonly #report: Report;
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  /** Invariants 1 and 10: an answered address is nobody else's, and is on the disk. */
+  answered(node: number, container: string, { grant }: Lease, coolingOffered: boolean, nowMs: number): void {
+    this.checks += 3;
+    const ip = grant.address.ipv4;
+    const { eniId } = grant.eni;
+    const other = this.held.get(ip);
+    if (other !== undefined && other.container !== container)
+      this.#report('1', `${ip} was answered to ${container} while ${other.container} holds it`);
+    const disk = this.leased.get(ip);
+    if (disk === undefined || disk.node !== node || disk.sandbox !== `${container}/eth0`)
+      this.#report('10', `${ip} was answered to ${container}, on disk it is ${disk?.sandbox ?? 'nobody'}'s`);
+    const restUntilMs = this.restUntilMs.get(ip) ?? 0;
+    if (restUntilMs > nowMs && !coolingOffered && !this.touched.has(eniId))
+      this.#report('3', `${ip} was answered to ${container} as if idle, ${restUntilMs - nowMs} ms before its rest ends`);
+    this.restUntilMs.delete(ip);
+    this.held.set(ip, { node, container, eniId });
+  }
+
+  /** The disk of a node after a sync. Invariant 1: one lease for an address. */
+  synced(node: number, ops: readonly StoreOp[]): void {
+    for (const op of ops) {
+      if (op.in !== 'leases') continue;
+      for (const [ip, lease] of this.leased)
+        if (lease.node === node && lease.sandbox === op.key) this.leased.delete(ip);
+      if (op.type === 'put') this.#lease(node, op.key, op.value as Lease);
+    }
+  }
+
+  /** A node's disk as a crash has left it. Invariant 10: every answered lease is there. */
+  recovered(node: number, leases: ReadonlyMap<string, string>): void {
+    for (const [ip, lease] of this.leased) if (lease.node === node) this.leased.delete(ip);
+    for (const [sandbox, text] of leases) this.#lease(node, sandbox, JSON.parse(text) as Lease);
+    for (const [ip, holding] of this.held) {
+      if (holding.node !== node) continue;
+      this.checks += 1;
+      if (this.leased.get(ip)?.sandbox !== `${holding.container}/eth0`)
+        this.#report('10', `after a crash the lease of ${ip} that ${holding.container} was told is not on disk`);
+    }
+  }
+
+  #lease(node: number, sandbox: string, { grant }: Lease): void {
+    this.checks += 1;
+    const ip = grant.address.ipv4;
+    const other = this.leased.get(ip);
+    if (other !== undefined && !this.touched.has(other.eniId) && (other.node !== node || other.sandbox !== sandbox))
+      this.#report('1', `${ip} has two leases: ${other.sandbox} and ${sandbox}`);
+    this.leased.set(ip, { node, sandbox, eniId: grant.eni.eniId });
+  }
+
+  /** Invariants 2 and 5, before a call that changes something leaves the node. */
+  sending(node: number, instanceId: string, api: ApiName, input: Input<ApiName>, enis: readonly EniView[]): void {
+    if (!('eniId' in input) || api.startsWith('Describe')) return;
+    this.checks += 2;
+    const eni = enis.find((one) => one.eniId === input.eniId);
+    if (eni?.type === 'Primary') this.#report('5', `${api} on the primary ENI ${eni.eniId}`);
+    if (eni !== undefined && eni.instanceId !== null && eni.instanceId !== instanceId && !this.touched.has(eni.eniId))
+      this.#report('5', `${api} on ${eni.eniId}, which is attached to ${eni.instanceId}`);
+    const takesAway = api === 'UnassignPrivateIpAddresses' || api === 'DetachNetworkInterface' || api === 'DeleteNetworkInterface';
+    if (!takesAway) return;
+    if (eni !== undefined && eni.tags['enactor/instance'] !== instanceId)
+      this.#report('5', `${api} on ${eni.eniId}, which this node has not made`);
+    if (this.touched.has(input.eniId)) return;
+    const ips = 'ips' in input ? input.ips : (eni?.ipv4 ?? []);
+    for (const ip of ips) this.#taken(ip, `${api} on ${input.eniId} by node ${node}`, input.eniId);
+  }
+
+  /** Invariant 2, as things happen in the cloud. */
+  happened(event: VpcEvent): void {
+    if (event.type === 'addressReleased') {
+      if (this.outOfBand) this.lost(event.ip);
+      else this.#taken(event.ip, `${event.ip} left ${event.eniId}`, event.eniId);
+      this.restUntilMs.delete(event.ip);
+    }
+    if (event.type === 'detached' && !this.outOfBand && !this.touched.has(event.eniId)) {
+      this.checks += 1;
+      for (const [ip, holding] of this.held)
+        if (holding.eniId === event.eniId) this.#report('2', `${event.eniId} was detached under ${ip} of ${holding.container}`);
+    }
+  }
+
+  /** Somebody took it away: whoever holds it holds nothing, through no fault of the node. */
+  lost(ip: string): void {
+    this.held.delete(ip);
+  }
+
+  #taken(ip: string, what: string, eniId: string): void {
+    if (this.touched.has(eniId)) return this.lost(ip);
+    this.checks += 1;
+    const holding = this.held.get(ip);
+    if (holding !== undefined) this.#report('2', `${what}: ${ip} is held by ${holding.container}`);
+    const lease = this.leased.get(ip);
+    if (lease !== undefined && lease.eniId === eniId)
+      this.#report('2', `${what}: ${ip} has a lease of ${lease.sandbox} on disk`);
+  }
+}

@@ -1,0 +1,268 @@
+/**
+ * N nodes in one VPC on one virtual clock, driven through a plan and then left to rest.
+ *
+ * A step is one timer (of an actor, of a call's way, of the cloud, of the plan) and everything that follows from it at that instant.
+ * Checked after every step, as far as the present actors let us: invariant 1 (books, disks and answers), 2 (as calls leave and as
+ * the cloud carries them out), 3 (as addresses are offered and answered), 4 (deadlines, same answer), 5 (slots, quotas, foreign and
+ * primary ENIs), 7 within each book, 9 (one mutating call an ENI, the line's bound), 10 (at each answer and each crash). At rest: 1, 4,
+ * 6 (no ENI of ours outside the factory), 7 (books, cloud and kernel agree), 8 (no call changes anything), water marks, and that every
+ * node serves and can still answer. With `intents` on, that none is open at rest. Not checked: rates per API (the limit is the real
+ * adapter's), and 6 after each step.
+ */
+import { INSTANCE_TYPES } from '../vpc/instance-types.ts';
+import { VpcModel } from '../vpc/model.ts';
+import type { Change } from '../vpc/out-of-band.ts';
+import { COUNTING_ENTROPY } from '../vpc/world.ts';
+import type { Log } from '../ports/log.ts';
+import { checkRest } from './at-rest.ts';
+import { Kubelet } from './kubelet.ts';
+import type { Decision } from './plan.ts';
+import type { Scenario } from './scenario.ts';
+import { Seeded } from './seeded.ts';
+import { SimNode } from './sim-node.ts';
+import { Trace } from './trace.ts';
+import type { Report, Violation } from './violation.ts';
+import { settle, VirtualClock } from './virtual-clock.ts';
+import { VirtualCloud } from './virtual-cloud.ts';
+import { Witness } from './witness.ts';
+
+/** Long enough for every back-off, hold-down and time-out to end, and for what they kept waiting to be done. */
+const CALM_MS = 15 * 60_000;
+/** An hour is the aim of the design; the periods of the actors repeat within less. */
+const WATCH_MS = 15 * 60_000;
+/** A run that never comes to rest must end. */
+const STEPS_MAX = 200_000;
+
+const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+export type WorldOptions = { readonly log?: Log; readonly onLine?: (line: string) => void; readonly intents?: boolean };
+
+export class World {
+  readonly trace = new Trace();
+  readonly witness: Witness;
+  readonly clock: VirtualClock;
+  readonly cloud: VirtualCloud;
+  readonly nodes: readonly SimNode[];
+  readonly kubelet: Kubelet;
+  steps = 0;
+  violation: Violation | null = null;
+  readonly #scenario: Scenario;
+  readonly #options: WorldOptions;
+  #disturbed = false;
+
+  constructor(scenario: Scenario, options: WorldOptions = {}) {
+    this.#scenario = scenario;
+    this.#options = options;
+    this.trace.onLine = options.onLine ?? null;
+    this.clock = new VirtualClock(scenario.startMs);
+    const report: Report = (invariant, what) => {
+      this.violation ??= { invariant, what, step: this.steps, atMs: this.clock.nowMs() - scenario.startMs };
+    };
+    this.witness = new Witness(report);
+    const jitter = new Seeded(scenario.seed, 'cloud');
+    const model = new VpcModel({
+      topology: scenario.topology,
+      nowMs: scenario.startMs,
+      settings: scenario.cloud,
+      entropy: { ...COUNTING_ENTROPY, random: () => jitter.fraction() },
+    });
+    this.cloud = new VirtualCloud(model, this.clock);
+    model.subscribe((event) => this.witness.happened(event));
+    this.nodes = scenario.topology.instances.map(
+      ({ instanceId }, index) =>
+        new SimNode({
+          index,
+          instanceId,
+          settings: scenario.settings[index] as (typeof scenario.settings)[number],
+          seed: scenario.seed,
+          cloud: this.cloud,
+          witness: this.witness,
+          trace: this.trace,
+          report,
+          lateCalls: scenario.lateCalls,
+          log: options.log ?? quiet,
+          onCrash: () => this.kubelet.crashed(index),
+        }),
+    );
+    this.kubelet = new Kubelet({ ...this, report });
+  }
+
+  /** Runs a plan to its rest; true when no invariant was violated. `plan` may be a part of the scenario's own. */
+  async run(plan: readonly Decision[] = this.#scenario.plan): Promise<boolean> {
+    for (const node of this.nodes) node.start();
+    await this.#settled();
+    for (const decision of plan) {
+      await this.#until(decision.atMs);
+      if (this.violation !== null) return false;
+      this.#decide(decision);
+      await this.#settled();
+    }
+    await this.#rest();
+    return this.violation === null;
+  }
+
+  async #rest(): Promise<void> {
+    this.cloud.heal();
+    for (const { vSwitchId } of this.#scenario.topology.vSwitches)
+      this.cloud.model.change({ change: 'withhold', vSwitchId, addresses: 0 }, this.clock.nowMs());
+    for (const node of this.nodes) {
+      node.disarm();
+      node.lateDevicesMs = 0;
+      Object.assign(node.failing, { store: 0, metadata: 0, kernel: 0 });
+    }
+    await this.#until(this.clock.nowMs() + CALM_MS / 3);
+    for (const node of this.nodes)
+      for (const container of [...this.kubelet.of(node.index)])
+        if (container.unsure) this.kubelet.del(node.index, container.id);
+    await this.#until(this.clock.nowMs() + (2 * CALM_MS) / 3);
+    if (this.violation !== null) return;
+    this.#checkRest();
+    const before = this.cloud.gateway.ledger.lastSeq;
+    await this.#until(this.clock.nowMs() + WATCH_MS);
+    const changes = this.cloud.gateway.ledger.read(before, null).filter((entry) => entry.changed);
+    this.witness.checks += 1;
+    if (changes.length > 0) this.#report('8', `${changes.length} calls changed something at rest: ${changes.map((one) => one.api).join(', ')}`);
+    await this.#lastPods();
+  }
+
+  /** Every node that has an address to give, or may get one, answers one more pod. */
+  async #lastPods(): Promise<void> {
+    if (this.#disturbed) return;
+    for (const node of this.nodes) {
+      const room = this.#roomOf(node);
+      if (room <= 0) continue;
+      let answered = false;
+      void this.kubelet.add(node.index, `last-${node.index}`, 110_000, null).then((lease) => {
+        answered = lease !== null;
+      });
+      await this.#until(this.clock.nowMs() + 120_000);
+      this.witness.checks += 1;
+      if (!answered) this.#report('rest', `node ${node.index + 1} has room for ${room} and gave its last pod nothing`);
+    }
+  }
+
+  /** Addresses that pods may still get on a node. */
+  #roomOf(node: SimNode): number {
+    const instance = this.#scenario.topology.instances[node.index];
+    const type = INSTANCE_TYPES.find((one) => one.instanceType === instance?.instanceType);
+    if (type === undefined) return 0;
+    const enis = Math.min(type.enis - 1, node.settings.maxEnis ?? Number.POSITIVE_INFINITY);
+    return enis * type.ipv4PerEni - node.disk.synced('leases').size;
+  }
+
+  #checkRest(): void {
+    checkRest({
+      nodes: this.nodes,
+      kubelet: this.kubelet,
+      cloud: this.cloud,
+      witness: this.witness,
+      report: this.#report,
+      disturbed: this.#disturbed,
+      intents: this.#options.intents ?? false,
+    });
+  }
+
+  readonly #report: Report = (invariant, what) => {
+    this.violation ??= { invariant, what, step: this.steps, atMs: this.clock.nowMs() - this.#scenario.startMs };
+  };
+
+  /** Steps until nothing more is due before `untilMs`. */
+  async #until(untilMs: number): Promise<void> {
+    for (let dueMs = this.clock.nextDueMs(); dueMs !== null && dueMs < untilMs; dueMs = this.clock.nextDueMs()) {
+      if (this.violation !== null) return;
+      if (this.steps >= STEPS_MAX) return this.#report('rest', `no rest after ${STEPS_MAX} steps`);
+      this.clock.fireNext();
+      await this.#settled();
+    }
+    if (untilMs > this.clock.nowMs()) this.clock.jumpTo(untilMs);
+  }
+
+  async #settled(): Promise<void> {
+    await settle();
+    this.steps += 1;
+    for (const node of this.nodes) node.check();
+    this.kubelet.check();
+  }
+
+  #decide(decision: Decision): void {
+    const node = 'node' in decision ? this.nodes[decision.node] : undefined;
+    switch (decision.do) {
+      case 'add':
+        void this.kubelet.add(decision.node, decision.container, decision.withinMs, decision.abortMs);
+        return;
+      case 'del':
+        return this.kubelet.del(decision.node, decision.container);
+      case 'crash':
+        return node?.arm(decision);
+      case 'callFault': {
+        const id = this.cloud.gateway.faults.plant(decision.fault);
+        this.clock.after(decision.forMs, () => this.cloud.release(id));
+        return;
+      }
+      case 'portFault':
+        if (node !== undefined) node.failing[decision.port] = decision.times;
+        return;
+      case 'lateDevices':
+        if (node === undefined) return;
+        node.lateDevicesMs = decision.lateMs;
+        this.clock.after(decision.forMs, () => {
+          node.lateDevicesMs = 0;
+        });
+        return;
+      case 'drySwitch':
+        return this.#drySwitch(decision.vSwitch, decision.forMs);
+      case 'outOfBand':
+        if (node !== undefined) this.#outOfBand(node, decision);
+    }
+  }
+
+  #drySwitch(index: number, forMs: number): void {
+    const vSwitchId = this.#scenario.topology.vSwitches[index]?.vSwitchId;
+    if (vSwitchId === undefined) return;
+    const { model } = this.cloud;
+    model.change({ change: 'withhold', vSwitchId, addresses: 10_000 }, this.clock.nowMs());
+    this.clock.after(forMs, () => void model.change({ change: 'withhold', vSwitchId, addresses: 0 }, this.clock.nowMs()));
+  }
+
+  #outOfBand(node: SimNode, { change, which }: Decision & { do: 'outOfBand' }): void {
+    const { model } = this.cloud;
+    const nowMs = this.clock.nowMs();
+    const ours = model.truth(nowMs).enis.filter((eni) => eni.type !== 'Primary' && eni.instanceId === node.instanceId);
+    const eni = ours[which % Math.max(1, ours.length)];
+    this.#disturbed = true;
+    let made: Change;
+    if (change === 'foreignEni') {
+      made = {
+        change: 'createEni',
+        vSwitchId: 'vsw-lab-1',
+        securityGroupIds: ['sg-lab'],
+        instanceId: node.instanceId,
+        secondaries: 1,
+        ipv6: 0,
+        tags: {},
+        serviceManaged: false,
+      };
+    } else {
+      if (eni === undefined) return;
+      this.witness.touched.add(eni.eniId);
+      const ip = eni.ipv4[1 + (which % Math.max(1, eni.ipv4.length - 1))];
+      if (change === 'unassign') {
+        if (ip === undefined) return;
+        made = { change, eniId: eni.eniId, ips: [ip] };
+      } else if (change === 'assign') made = { change, eniId: eni.eniId, family: 4, want: { count: 1 } };
+      else {
+        made = { change, eniId: eni.eniId };
+        for (const one of eni.ipv4) this.witness.lost(one);
+      }
+    }
+    this.witness.outOfBand = true;
+    try {
+      for (const id of model.change(made, nowMs)) if (id.startsWith('eni-')) this.witness.touched.add(id);
+    } catch {
+      // The cloud has no room for it, or it is gone: then nothing was changed.
+    } finally {
+      this.witness.outOfBand = false;
+    }
+    this.cloud.touched();
+  }
+}
