@@ -18,7 +18,7 @@ export type Entry = {
   readonly sandbox: SandboxKey | null;
   /** `namespace/name`, for people. */
   readonly pod: string | null;
-  /** The request an offer belongs to. */
+  /** The request that an offer belongs to, until it is bound or withdrawn. */
   readonly requestId: string | null;
   /** Idle: since when, so that the one that rested longest goes first. Cooling: until when. */
   readonly atMs: number;
@@ -111,16 +111,21 @@ export function offered(
   };
 }
 
-/** The offer is on disk. A request that is unknown changes nothing. */
+/** The offer is on disk. A request that is unknown changes nothing; an address that the cloud lost meanwhile stays invalid. */
 export function bound(book: AddressBook, requestId: string): AddressBook {
   return book.map((entry) =>
-    entry.state === 'offered' && entry.requestId === requestId ? { ...entry, state: 'bound', requestId: null } : entry,
+    entry.requestId === requestId
+      ? { ...entry, state: entry.state === 'offered' ? 'bound' : entry.state, requestId: null }
+      : entry,
   );
 }
 
-/** The offer was not wanted after all. Nobody used the address, so it needs no rest. */
+/** The offer was not wanted after all. Nobody used the address, so it needs no rest; an invalid one leaves the book. */
 export function withdrawn(book: AddressBook, requestId: string, nowMs: number): AddressBook {
-  return book.map((entry) => (entry.state === 'offered' && entry.requestId === requestId ? idle(entry, nowMs) : entry));
+  return book.flatMap((entry) => {
+    if (entry.requestId !== requestId) return [entry];
+    return entry.state === 'offered' ? [idle(entry, nowMs)] : [];
+  });
 }
 
 /** The sandbox gave its address back. An invalid one leaves the book: the cloud has it no more. */
@@ -167,7 +172,7 @@ export function reconciled(book: AddressBook, ips: readonly string[], nowMs: num
   const kept = book.flatMap((entry): Entry[] => {
     const held = entry.state === 'bound' || entry.state === 'offered' || entry.state === 'reserved';
     if (real.has(entry.address.ipv4)) {
-      if (entry.state === 'invalid') return [{ ...entry, state: 'bound' }];
+      if (entry.state === 'invalid') return [{ ...entry, state: entry.requestId === null ? 'bound' : 'offered' }];
       return [entry.state === 'leaving' ? idle(entry, nowMs) : entry];
     }
     if (held || entry.state === 'invalid') return [{ ...entry, state: 'invalid' }];

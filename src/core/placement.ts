@@ -54,80 +54,121 @@ export function place(
   policy: PlacementPolicy,
   nowMs: number,
 ): Plan {
-  const moves: Move[] = [];
-  const reasons = new Map<string, string>();
+  const dry = (vSwitchId: string): boolean => holdEndMs(policy.holds, vSwitchId) > nowMs;
   const byFill = [...enis].sort((a, b) => owned(b.counts) - owned(a.counts) || a.slot - b.slot);
-  const ready = byFill.filter((eni) => eni.phase === 'ready');
-  const opening = byFill.filter((eni) => eni.phase === 'opening');
-  const left = new Map(
-    enis.map((eni) => [eni.slot, { idle: eni.counts.idle, spare: spareOf(eni), room: roomOf(eni) }]),
-  );
-  const { vSwitchIds, holds } = policy;
-  const held = (vSwitchId: string): boolean => holdEndMs(holds, vSwitchId) > nowMs;
-  const take = (eni: EniSummary, what: 'idle' | 'spare' | 'room'): boolean => {
-    const has = left.get(eni.slot);
-    if (has === undefined || has[what] <= 0) return false;
-    has[what] -= 1;
-    return true;
+  const housed = house(waiting, growBy, byFill, dry);
+  const opened = open(housed.homeless, housed.grow, enis, policy, dry, nowMs);
+  const rest = settleForLess(opened.homeless, byFill, policy, dry, nowMs);
+  const { openUntilMs, vSwitches } = policy.holds;
+  const ends = [openUntilMs, ...Object.values(vSwitches)].filter((endMs) => endMs > nowMs);
+  return {
+    moves: [...housed.moves, ...opened.moves, ...rest.moves],
+    reasons: rest.reasons,
+    againAtMs: ends.length > 0 ? Math.min(...ends) : null,
   };
+}
 
+type Dry = (vSwitchId: string) => boolean;
+type Homeless = { readonly moves: readonly Move[]; readonly homeless: readonly Waiting[] };
+
+/** On the ENIs there are: requests first, then what the pool wants. `grow` is what found no room. */
+function house(
+  waiting: readonly Waiting[],
+  growBy: number,
+  byFill: readonly EniSummary[],
+  dry: Dry,
+): Homeless & { readonly grow: number } {
+  const moves: Move[] = [];
   const homeless: Waiting[] = [];
+  const inPhase = (phase: EniPhase): readonly EniSummary[] => byFill.filter((eni) => eni.phase === phase);
+  const [ready, opening, holding] = [inPhase('ready'), inPhase('opening'), inPhase('holding')];
+  const left = new Map(
+    byFill.map((eni) => [
+      eni.slot,
+      { idle: eni.counts.idle, spare: spareOf(eni), room: dry(eni.vSwitchId) ? 0 : roomOf(eni) },
+    ]),
+  );
+  const take = (what: 'idle' | 'spare' | 'room', from: readonly EniSummary[]): EniSummary | undefined => {
+    const eni = from.find(({ slot }) => (left.get(slot)?.[what] ?? 0) > 0);
+    const has = eni === undefined ? undefined : left.get(eni.slot);
+    if (has !== undefined) has[what] -= 1;
+    return eni;
+  };
   for (const request of waiting) {
     const home =
-      [...ready, ...byFill.filter((eni) => eni.phase === 'holding')].find((eni) => take(eni, 'idle')) ??
-      ready.find((eni) => take(eni, 'spare')) ??
-      ready.find((eni) => !held(eni.vSwitchId) && take(eni, 'room')) ??
-      opening.find((eni) => take(eni, 'spare')) ??
-      opening.find((eni) => !held(eni.vSwitchId) && take(eni, 'room'));
+      take('idle', [...ready, ...holding]) ??
+      take('spare', ready) ??
+      take('room', ready) ??
+      take('spare', opening) ??
+      take('room', opening);
     if (home === undefined) homeless.push(request);
     else moves.push({ type: 'assign', requestId: request.requestId, slot: home.slot, alsoCooling: false });
   }
-
   // The pool is in no hurry: what an ENI that backs off has room for is not worth another ENI.
-  const backingOff = byFill.filter((eni) => eni.phase === 'holding' && !held(eni.vSwitchId));
-  let grow = Math.max(0, growBy - backingOff.reduce((sum, eni) => sum + freeOf(eni), 0));
-  for (const eni of [...ready, ...opening]) {
-    const room = held(eni.vSwitchId) ? 0 : (left.get(eni.slot)?.room ?? 0);
-    const count = Math.min(grow, room);
-    if (count > 0) moves.push({ type: 'grow', slot: eni.slot, count });
-    grow -= Math.max(0, count);
+  const soon = holding.filter((eni) => !dry(eni.vSwitchId)).reduce((sum, eni) => sum + freeOf(eni), 0);
+  let grow = Math.max(0, growBy - soon);
+  for (const { slot } of [...ready, ...opening]) {
+    const count = Math.min(grow, left.get(slot)?.room ?? 0);
+    if (count > 0) moves.push({ type: 'grow', slot, count });
+    grow -= count;
   }
+  return { moves, homeless, grow };
+}
 
-  const openable = vSwitchIds.find((vSwitchId) => !held(vSwitchId));
-  let slots = Math.max(0, policy.maxEnis - enis.length);
-  while (openable !== undefined && holds.openUntilMs <= nowMs && slots > 0 && homeless.length + grow > 0) {
+/** ENIs that the node could have besides these. */
+function slotsBeside(enis: readonly EniSummary[], { maxEnis, ipv4PerEni, vSwitchIds }: PlacementPolicy): number {
+  return ipv4PerEni < 1 || vSwitchIds.length === 0 ? 0 : Math.max(0, maxEnis - enis.length);
+}
+
+/** On new ENIs, each as large as is wanted. */
+function open(
+  waiting: readonly Waiting[],
+  growBy: number,
+  enis: readonly EniSummary[],
+  policy: PlacementPolicy,
+  dry: Dry,
+  nowMs: number,
+): Homeless {
+  const vSwitchId = policy.vSwitchIds.find((id) => !dry(id));
+  if (vSwitchId === undefined || policy.holds.openUntilMs > nowMs) return { moves: [], homeless: waiting };
+  const moves: Move[] = [];
+  const homeless = [...waiting];
+  let grow = growBy;
+  for (let slots = slotsBeside(enis, policy); slots > 0 && homeless.length + grow > 0; slots -= 1) {
     const requestIds = homeless.splice(0, policy.ipv4PerEni).map((request) => request.requestId);
     const extra = Math.min(grow, policy.ipv4PerEni - requestIds.length);
     grow -= extra;
-    slots -= 1;
-    moves.push({
-      type: 'open',
-      vSwitchId: openable,
-      ipv4Count: requestIds.length + extra,
-      requestIds,
-    });
+    moves.push({ type: 'open', vSwitchId, ipv4Count: requestIds.length + extra, requestIds });
   }
+  return { moves, homeless };
+}
 
-  // What is left cannot be served by growing now.
-  const cooling = byFill.flatMap((eni) =>
-    eni.phase === 'ready' || eni.phase === 'holding' ? Array.from({ length: eni.counts.cooling }, () => eni.slot) : [],
-  );
-  const opensAtMs =
-    policy.maxEnis > enis.length && openable !== undefined ? holds.openUntilMs : Number.POSITIVE_INFINITY;
-  const growsAtMs = nextGrowthMs(enis, policy);
-  for (const request of homeless) {
-    // A cooling address is better than none, but only if growing cannot help.
-    const slot = opensAtMs <= request.untilMs ? undefined : cooling.shift();
-    if (slot !== undefined) moves.push({ type: 'assign', requestId: request.requestId, slot, alsoCooling: true });
-    else if (growsAtMs <= request.untilMs || enis.some(changing))
-      reasons.set(request.requestId, waitingReason(enis, policy, nowMs));
-    else if (growsAtMs === Number.POSITIVE_INFINITY)
-      moves.push({ type: 'refuse', requestId: request.requestId, failure: full(enis, policy) });
-    else moves.push({ type: 'refuse', requestId: request.requestId, failure: holds.lastFailure ?? allDry(policy) });
+/** What growing now cannot serve: a cooling address if growing cannot help at all, a reason to wait, or a refusal. */
+function settleForLess(
+  homeless: readonly Waiting[],
+  byFill: readonly EniSummary[],
+  policy: PlacementPolicy,
+  dry: Dry,
+  nowMs: number,
+): { readonly moves: readonly Move[]; readonly reasons: ReadonlyMap<string, string> } {
+  const { holds } = policy;
+  const moves: Move[] = [];
+  const reasons = new Map<string, string>();
+  const never = Number.POSITIVE_INFINITY;
+  const cooling = byFill
+    .filter((eni) => eni.phase === 'ready' || eni.phase === 'holding')
+    .flatMap((eni) => Array.from({ length: eni.counts.cooling }, () => eni.slot));
+  const opensAtMs = slotsBeside(byFill, policy) > 0 && !policy.vSwitchIds.every(dry) ? holds.openUntilMs : never;
+  const growsAtMs = nextGrowthMs(byFill, policy);
+  for (const { requestId, untilMs } of homeless) {
+    const slot = opensAtMs <= untilMs ? undefined : cooling.shift();
+    if (slot !== undefined) moves.push({ type: 'assign', requestId, slot, alsoCooling: true });
+    else if (growsAtMs <= untilMs || byFill.some(changing))
+      reasons.set(requestId, waitingReason(byFill, policy, nowMs));
+    else if (growsAtMs === never) moves.push({ type: 'refuse', requestId, failure: full(byFill, policy) });
+    else moves.push({ type: 'refuse', requestId, failure: holds.lastFailure ?? allDry(policy) });
   }
-
-  const ends = [holds.openUntilMs, ...Object.values(holds.vSwitches)].filter((endMs) => endMs > nowMs);
-  return { moves, reasons, againAtMs: ends.length > 0 ? Math.min(...ends) : null };
+  return { moves, reasons };
 }
 
 /** Something about this ENI changes by itself, and may help a request that has no place. */
@@ -137,11 +178,12 @@ function changing(eni: EniSummary): boolean {
 }
 
 /** When holds end that keep the node from having more addresses; infinity when it has all that it may have. */
-function nextGrowthMs(enis: readonly EniSummary[], { maxEnis, vSwitchIds, holds }: PlacementPolicy): number {
+function nextGrowthMs(enis: readonly EniSummary[], policy: PlacementPolicy): number {
+  const { vSwitchIds, holds } = policy;
   const never = Number.POSITIVE_INFINITY;
   const opens = Math.max(holds.openUntilMs, Math.min(never, ...vSwitchIds.map((id) => holdEndMs(holds, id))));
   const assigns = enis.filter((eni) => roomOf(eni) > 0).map((eni) => holdEndMs(holds, eni.vSwitchId));
-  return Math.min(never, ...assigns, maxEnis > enis.length ? opens : never);
+  return Math.min(never, ...assigns, slotsBeside(enis, policy) > 0 ? opens : never);
 }
 
 const allDry = ({ vSwitchIds }: PlacementPolicy): Failure => ({

@@ -1,0 +1,116 @@
+import t from 'tap';
+import type { Counts } from '../../src/core/address-book.ts';
+import type { EniSummary } from '../../src/core/eni-summary.ts';
+import { noHolds } from '../../src/core/holds.ts';
+import type { PlacementPolicy } from '../../src/core/placement.ts';
+import { type PoolTotals, poolBounds, poolMove, sameTotals, shedPlan, totalsOf } from '../../src/core/pool.ts';
+
+const none: Counts = { idle: 0, offered: 0, bound: 0, cooling: 0, reserved: 0, leaving: 0, invalid: 0 };
+const eni = (slot: number, counts: Partial<Counts>, more: Partial<EniSummary> = {}): EniSummary => ({
+  slot,
+  phase: 'ready',
+  eniId: `eni-${slot}`,
+  vSwitchId: 'vsw-1',
+  ours: true,
+  limit: 6,
+  counts: { ...none, ...counts },
+  sheddable: counts.idle ?? 0,
+  arriving: 0,
+  queued: 0,
+  heard: 0,
+  lastFailure: null,
+  ...more,
+});
+const policy: PlacementPolicy = { maxEnis: 3, ipv4PerEni: 6, vSwitchIds: ['vsw-1', 'vsw-2'], holds: noHolds };
+
+t.test('pool: water marks are made such as can be held', async (t) => {
+  const table: [number, number, number, number, number][] = [
+    [0, 0, 12, 0, 0],
+    [3, 5, 12, 3, 5],
+    [5, 3, 12, 3, 3],
+    [20, 50, 12, 12, 12],
+    [-1, 5, 12, 0, 5],
+    [-5, -1, 12, 0, 0],
+    [3, 5, 0, 0, 0],
+  ];
+  for (const [min, max, capacity, minIdle, maxIdle] of table)
+    t.same(poolBounds(min, max, capacity), { minIdle, maxIdle }, `${min}..${max} of ${capacity}`);
+});
+
+t.test(
+  'pool: grows by what is missing and possible, sheds what is too much, and does neither while pods wait',
+  async (t) => {
+    const totals: PoolTotals = { idle: 0, cooling: 0, leaving: 0, spare: 0, waiting: 0, room: 99 };
+    const bounds = { minIdle: 4, maxIdle: 6 };
+    const table: [Partial<PoolTotals>, number, number][] = [
+      [{}, 4, 0],
+      [{ idle: 4 }, 0, 0],
+      [{ idle: 6 }, 0, 0],
+      [{ idle: 9 }, 0, 3],
+      [{ cooling: 3 }, 1, 0],
+      [{ spare: 9 }, 0, 0],
+      [{ room: 1 }, 1, 0],
+      [{ room: 0 }, 0, 0],
+      [{ waiting: 1 }, 0, 0],
+      [{ idle: 9, waiting: 1 }, 0, 0],
+      [{ cooling: 50 }, 0, 0],
+    ];
+    for (const [change, grow, shed] of table)
+      t.same(poolMove({ ...totals, ...change }, bounds), { grow, shed }, JSON.stringify(change));
+  },
+);
+
+t.test('pool: the totals count what can be used, and room that can be had now', async (t) => {
+  const enis = [
+    eni(0, { idle: 2, bound: 2, cooling: 1, leaving: 1 }),
+    eni(1, { idle: 1, bound: 1 }, { phase: 'holding' }),
+    eni(2, { idle: 3 }, { phase: 'opening', queued: 2 }),
+    eni(3, { idle: 3 }, { phase: 'faulty' }),
+    eni(4, { idle: 3 }, { phase: 'leaving' }),
+    eni(5, { idle: 3 }, { phase: 'lost' }),
+  ];
+  const wide = { ...policy, maxEnis: 7 };
+  t.same(totalsOf(enis, 3, wide, 0), { idle: 3, cooling: 1, leaving: 1, spare: 1, waiting: 3, room: 3 + 6 });
+  const dry = { ...wide, holds: { ...noHolds, vSwitches: { 'vsw-1': 5 } } };
+  t.equal(totalsOf(enis, 0, dry, 0).room, 6, 'an ENI elsewhere');
+  t.equal(totalsOf(enis, 0, dry, 5).room, 9, 'and all of it when the hold ends');
+  const allDry = { ...wide, holds: { ...noHolds, vSwitches: { 'vsw-1': 5, 'vsw-2': 5 } } };
+  t.equal(totalsOf(enis, 0, allDry, 0).room, 0);
+  t.equal(totalsOf(enis, 0, { ...wide, holds: { ...noHolds, openUntilMs: 5 } }, 0).room, 3);
+  t.ok(sameTotals(totalsOf(enis, 0, wide, 0), totalsOf(enis, 0, wide, 9)));
+  t.notOk(sameTotals(totalsOf(enis, 0, wide, 0), null));
+});
+
+t.test('pool: whole ENIs go first, then secondary addresses, and never more than is too much', async (t) => {
+  t.same(shedPlan([eni(0, { idle: 2 }), eni(1, { idle: 3, bound: 1 })], 2), [{ slot: 0, drain: true, count: 2 }]);
+  t.same(shedPlan([eni(0, { idle: 4 }), eni(1, { idle: 3, bound: 1 })], 2), [{ slot: 1, drain: false, count: 2 }]);
+  t.same(shedPlan([eni(0, { idle: 1 }), eni(1, { idle: 4, bound: 1 })], 3), [
+    { slot: 0, drain: true, count: 1 },
+    { slot: 1, drain: false, count: 2 },
+  ]);
+  t.same(shedPlan([eni(0, { idle: 3 })], 0), []);
+  t.same(shedPlan([eni(0, { idle: 3 })], -1), []);
+});
+
+t.test('pool: an idle primary address that cannot go does not stand in the way of others that can', async (t) => {
+  const stays = eni(0, { idle: 1, bound: 2 }, { sheddable: 0 });
+  t.same(shedPlan([stays, eni(1, { idle: 3, bound: 1 })], 1), [{ slot: 1, drain: false, count: 1 }]);
+  t.same(shedPlan([stays], 1), []);
+});
+
+t.test('pool: nothing is taken from an ENI that is busy, foreign, resting its addresses or not ready', async (t) => {
+  const busy: [string, Partial<Counts>, Partial<EniSummary>][] = [
+    ['foreign', { idle: 2 }, { ours: false }],
+    ['asked for more', { idle: 2 }, { arriving: 1 }],
+    ['waited for', { idle: 2 }, { queued: 1 }],
+    ['giving back already', { idle: 2, leaving: 1 }, {}],
+    ['backing off', { idle: 2 }, { phase: 'holding' }],
+    ['opening', { idle: 2 }, { phase: 'opening' }],
+  ];
+  for (const [why, counts, more] of busy) t.same(shedPlan([eni(0, counts, more)], 9), [], why);
+  for (const state of ['offered', 'bound', 'cooling', 'reserved', 'invalid'] as const)
+    t.notOk(
+      shedPlan([eni(0, { idle: 2, [state]: 1 })], 9).some((move) => move.drain),
+      `${state}: the ENI stays`,
+    );
+});
