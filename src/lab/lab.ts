@@ -4,7 +4,7 @@
  * Call it inside a box (src/lab/box); what it makes dies with the process at the latest. Everything but the endpoints is the
  * production's: the daemon, the SDK in it, the plugin, the kernel.
  */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
 import { Netlink } from '../adapters/netlink/netlink.ts';
 import { setLink } from '../adapters/netlink/wire/link.ts';
@@ -187,6 +187,9 @@ export class Lab {
     await attempt('API server', () => this.api.close());
     await Promise.all([...this.nodes.map(({ guest }) => guest), ...this.hosts].map((guest) => guest.remove()));
     this.router.close();
+    for (const entry of [...this.nodes.map(({ dir }) => dir), `${this.runDir}/netns`]) {
+      rmSync(entry, { recursive: true, force: true });
+    }
     trouble.push(...leftovers(this.runDir).map((text) => `left behind: ${text}`));
     return trouble;
   }

@@ -85,7 +85,7 @@ export class LabNode {
       const problem = socketPathProblem(path);
       if (problem !== null) throw new Error(problem);
     }
-    for (const dir of [node.dataDir, node.confDir]) mkdirSync(dir, { recursive: true });
+    for (const dir of [node.dataDir, node.confDir, `${node.dir}/netns`]) mkdirSync(dir, { recursive: true });
     for (const [port, handler] of [
       [METADATA_PORT, cloud.metadataHandler(guest.instanceId)],
       [OPENAPI_PORT, cloud.handler],

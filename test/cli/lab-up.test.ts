@@ -1,0 +1,155 @@
+import { execFile } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import t, { type Test } from 'tap';
+import { BoxError, boxCommand } from '../../src/lab/box/box-command.ts';
+import { differences, type HostSnapshot, ownNetns, snapshotMounts, snapshotNetns } from '../lab/host-snapshot.ts';
+import { descendants, isBuilt, LabProcess, PROGRAM, stillThere } from './lab-process.ts';
+
+const LAST_LINE =
+  /^(ok|FAILED): (\d+) pods, (\d+) paths tried, (\d+) paths worked, refused packets: (\d+) routing fault, (\d+) just released, (\d+) unknown source, (\d+) no destination$/;
+
+const run = promisify(execFile);
+const enactor = (...args: string[]) => run(process.execPath, [PROGRAM, ...args]);
+
+function whyNoBox(): string | null {
+  try {
+    boxCommand();
+    return null;
+  } catch (error) {
+    if (error instanceof BoxError) return error.message;
+    throw error;
+  }
+}
+
+/** The machine outside every box. */
+function outside(): HostSnapshot {
+  const netns = ownNetns();
+  try {
+    const { sockets: _, sysctls: __, ...net } = snapshotNetns(netns);
+    return { ...net, ...snapshotMounts() };
+  } finally {
+    netns.close();
+  }
+}
+
+/** A moment is allowed, since the kernel frees namespaces in its own time. */
+async function asBefore(t: Test, before: HostSnapshot): Promise<void> {
+  let left = differences(before, outside());
+  for (let tries = 0; tries < 50 && left.length > 0; tries += 1) {
+    await sleep(100);
+    left = differences(before, outside());
+  }
+  t.strictSame(left, [], 'the machine is as before');
+}
+
+function figures(text: string) {
+  const line = text.trimEnd().split('\n').at(-1) ?? '';
+  const [, verdict, pods, tried, worked, routingFault] = LAST_LINE.exec(line) ?? [];
+  return {
+    line,
+    verdict,
+    pods: Number(pods),
+    tried: Number(tried),
+    worked: Number(worked),
+    faults: Number(routingFault),
+  };
+}
+
+const none = isBuilt() ? whyNoBox() : `${PROGRAM} is not built: npm run build`;
+if (none !== null) t.comment(`NOT RUN: ${none}`);
+
+t.test('lab up --once: every path works, the last line counts, nothing stays', { skip: none ?? false }, async (t) => {
+  const before = outside();
+  const { code, text } = await new LabProcess(['--once']).ended;
+  t.equal(code, 0, text);
+  const { verdict, pods, tried, worked, faults } = figures(text);
+  t.strictSame({ verdict, pods, tried, faults }, { verdict: 'ok', pods: 10, tried: 150, faults: 0 });
+  t.equal(worked, tried);
+  for (const kind of ['on one ENI', 'across two ENIs', 'across nodes', 'to its node', 'elsewhere']) {
+    t.match(text, new RegExp(`✔ .*${kind}.*: \\d+ of \\d+`));
+  }
+  await asBefore(t, before);
+});
+
+t.test('lab up --once with a wrong rule planted fails, and counts the fault', { skip: none ?? false }, async (t) => {
+  const { code, text } = await new LabProcess(['--once', '--plant', 'wrong-rule']).ended;
+  t.equal(code, 1, text);
+  const { verdict, tried, worked, faults } = figures(text);
+  t.equal(verdict, 'FAILED');
+  t.ok(faults > 0, `${faults} routing faults`);
+  t.ok(worked < tried && worked > 0, `${worked} of ${tried} paths work: the others are not touched`);
+  t.match(text, /planted on node-\d: packets of pod-\d+/);
+});
+
+const root = process.getuid?.() === 0;
+t.test('lab up --once works without root', { skip: none ?? false }, async (t) => {
+  const { code, text } = await new LabProcess(['--once', '--pods', '10'], root ? 'nobody' : 'me').ended;
+  if (code === 3) {
+    t.comment(`NOT RUN without root: ${text}`);
+    t.skip('this machine allows no user namespaces');
+    return;
+  }
+  t.equal(code, 0, text);
+  t.match(figures(text), { verdict: 'ok', pods: 10, tried: 150, worked: 150, faults: 0 });
+});
+
+t.test(
+  'lab up: other terminals can act on it; a signal ends it and nothing stays',
+  { skip: none ?? false },
+  async (t) => {
+    const before = outside();
+    const lab = new LabProcess(['--pods', '2']);
+    t.teardown(() => lab.child.kill('SIGKILL'));
+    await lab.says(/pod web-2 runs/);
+    await lab.says(/pod web-1 runs/);
+    const started = descendants(lab.pid);
+    t.match(
+      started.map(({ command }) => command),
+      [/unshare/, /enactor-lab/, /node/, /node/],
+    );
+
+    t.match(
+      (await enactor('lab', 'pod', 'add', 'hello', '--node', 'node-2')).stdout,
+      /^hello runs on node-2 with 192\.168\.0\.\d+/,
+    );
+    t.match((await enactor('lab', 'probe', 'web-1', 'hello')).stdout, /reached in .* seen with its own address/);
+    t.match((await enactor('lab', 'exec', 'hello', '--', 'cat', '/proc/net/route')).stdout, /eth0/);
+    const status = JSON.parse((await enactor('lab', 'status', '-o', 'json')).stdout);
+    t.strictSame(status.pods.map((pod: { name: string }) => pod.name).sort(), ['hello', 'web-1', 'web-2']);
+    t.match((await enactor('status', '--debug-socket', status.nodes[1].debugSocket)).stdout, /bound +default\/hello/);
+    t.match((await enactor('lab', 'pod', 'rm', 'hello')).stdout, /^hello is gone/);
+    await t.rejects(enactor('lab', 'pod', 'rm', 'hello'), { code: 1, stderr: /no pod hello/ });
+
+    lab.child.kill('SIGINT');
+    const { code, text } = await lab.ended;
+    t.equal(code, 0, text);
+    t.match(text, /removing 2 pods[^]*gone; nothing is left\n$/);
+    t.strictSame(stillThere(started), []);
+    await asBefore(t, before);
+  },
+);
+
+t.test('lab up: even SIGKILL of what the user started leaves nothing', { skip: none ?? false }, async (t) => {
+  const before = outside();
+  const lab = new LabProcess(['--pods', '1']);
+  await lab.says(/pod web-1 runs/);
+  const started = descendants(lab.pid);
+  t.ok(started.length >= 4, `${started.length} processes`);
+  lab.child.kill('SIGKILL');
+  t.match(await lab.ended, { signal: 'SIGKILL' });
+  for (let tries = 0; tries < 50 && stillThere(started).length > 0; tries += 1) await sleep(100);
+  t.strictSame(stillThere(started), []);
+  await asBefore(t, before);
+});
+
+t.test('enactor: exit codes and help', async (t) => {
+  if (!isBuilt()) return t.skip(`${PROGRAM} is not built`);
+  t.match((await enactor('lab', 'up', '--help')).stdout, /Examples:[^]*--plant wrong-rule/);
+  await t.rejects(enactor('lab', 'up', '--pods', '0'), { code: 2 });
+  await t.rejects(enactor('lab', 'up', '--plant', 'wrong-rule'), { code: 2, stderr: /--once/ });
+  await t.rejects(enactor('status', '--debug-socket', '/nowhere'), {
+    code: 3,
+    stderr: /no daemon answers at \/nowhere/,
+  });
+});
