@@ -31,7 +31,7 @@ t.test('debug: health names what is missing, the report is the actors’ own', a
   report = { state: 'recovering', missing: ['metadata'], enis: [], pool: null, leases: [], waiting: [], actors: [] };
   t.strictSame(await read(path, '/v1/health'), { status: 503, body: { state: 'recovering', missing: ['metadata'] } });
   report = { ...report, state: 'running.serving', missing: [] };
-  t.strictSame(await read(path, '/v1/health'), { status: 200, body: { state: 'serving' } });
+  t.strictSame(await read(path, '/v1/health'), { status: 200, body: { state: 'running.serving' } });
   t.strictSame(await read(path, '/v1/report'), { status: 200, body: report });
   t.match(await read(path, '/v1/else'), { status: 404 });
 });

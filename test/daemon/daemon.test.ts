@@ -1,0 +1,88 @@
+import '../lab/in-box.ts';
+
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { writeDeletionNote } from '../../src/plugin/deletion-notes.ts';
+import { call, machine } from './machine.ts';
+
+t.test('daemon: a pod gets its address, keeps it through kill -9, and gives it back', async (t) => {
+  const here = await machine(t, { cool_down: '0s' });
+  here.addPod('p');
+  const first = here.start();
+  await first.serving();
+  const conflist = join(here.dir, 'cni', '10-enactor.conflist');
+  await first.until(async () => existsSync(conflist));
+  t.match(JSON.parse(readFileSync(conflist, 'utf8')), {
+    plugins: [{ daemonSocket: here.paths.jsonSocket, dataDir: here.paths.dataDir, mtu: 1500 }],
+  });
+
+  const granted = await call(here.paths.jsonSocket, 'AllocIP', 'p');
+  t.match(granted, {
+    status: 200,
+    body: {
+      Success: true,
+      IPType: 2,
+      NetConfs: [{ BasicInfo: { PodIP: { IPv4: /^192\.168\.0\./ } }, ENIInfo: { DeviceName: /^eni/, Mtu: 1500 } }],
+    },
+  });
+  t.match(await call(here.paths.jsonSocket, 'AllocIP', 'nobody'), { status: 404, body: { message: /does not exist/ } });
+  await first.kill();
+
+  const second = here.start();
+  await second.serving();
+  t.strictSame(await call(here.paths.jsonSocket, 'GetIPInfo', 'p'), granted, 'the lease outlived the process');
+  t.strictSame(await call(here.paths.jsonSocket, 'AllocIP', 'p'), granted, 'the same sandbox, the same answer');
+  t.match(await call(here.paths.jsonSocket, 'ReleaseIP', 'p'), { status: 200, body: { NetConfs: [{}] } });
+  t.match(await call(here.paths.jsonSocket, 'ReleaseIP', 'p'), { status: 200, body: { NetConfs: [] } });
+
+  t.strictSame(await second.stop(), { code: 0, signal: null });
+  for (const path of [here.paths.jsonSocket, here.paths.grpcSocket, here.paths.debugSocket]) t.notOk(existsSync(path));
+  t.ok(existsSync(conflist), 'kubelet keeps calling the plugin');
+  t.notMatch(second.log, /lab-access-key-secret/);
+  t.comment(
+    second.log
+      .split('\n')
+      .filter((line) => /daemon started|node serving/.test(line))
+      .join('\n'),
+  );
+});
+
+t.test('daemon: a deletion noted while it was away is carried out when it is back', async (t) => {
+  const here = await machine(t);
+  here.addPod('p');
+  const first = here.start();
+  await first.serving();
+  t.match(await call(here.paths.jsonSocket, 'AllocIP', 'p'), { status: 200 });
+  await first.stop();
+  const pod = { namespace: 'default', name: 'p', uid: null };
+  const sandbox = { containerId: 'sandbox-p', ifName: 'eth0', netns: '', network: 'enactor', pod };
+  writeDeletionNote(here.paths.dataDir, sandbox, Date.now());
+  const second = here.start();
+  await second.serving();
+  await second.until(async () => readdirSync(join(here.paths.dataDir, 'pending-deletes')).length === 0);
+  t.match(await call(here.paths.jsonSocket, 'GetIPInfo', 'p'), { status: 200, body: { NetConfs: [] } });
+});
+
+t.test('daemon: callers wait for nobody while it starts, and a call under way is answered when it stops', async (t) => {
+  const here = await machine(t);
+  here.addPod('p');
+  const daemon = here.start();
+  await daemon.serving();
+  const settings = { delays: { ...here.cloud.model.settings.delays, attachingMs: 600_000 } };
+  here.cloud.model.settings = { ...here.cloud.model.settings, ...settings };
+  const waiting = call(here.paths.jsonSocket, 'AllocIP', 'p');
+  await daemon.until(async () => (await daemon.report()).enis.some(({ state }) => state.startsWith('attaching')));
+  const stopped = daemon.stop();
+  t.match(await waiting, { status: 503, body: { code: 'unavailable' } });
+  t.strictSame(await stopped, { code: 0, signal: null });
+});
+
+t.test('daemon: it ends when its socket is taken away', async (t) => {
+  const here = await machine(t);
+  const daemon = here.start();
+  await daemon.serving();
+  rmSync(here.paths.jsonSocket);
+  t.strictSame(await daemon.ended, { code: 70, signal: null });
+  t.match(daemon.log, /socket .*j\.sock was taken away/);
+});
