@@ -2,9 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { BOX_VARIABLE } from '../../src/lab/box/box-command.ts';
 
 export const PROGRAM = 'dist/enactor.js';
 const NOBODY = '65534';
+/** Arguments of setpriv. */
+export const AS_NOBODY = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--'];
 
 export type Ended = { readonly code: number | null; readonly signal: NodeJS.Signals | null; readonly text: string };
 
@@ -15,9 +18,10 @@ export class LabProcess {
 
   constructor(args: readonly string[], as: 'me' | 'nobody' = 'me') {
     const own = [process.execPath, PROGRAM, 'lab', 'up', ...args];
-    const drop = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--'];
-    const [command = '', ...rest] = as === 'me' ? own : [...drop, ...own];
-    this.child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, NODE_OPTIONS: '' } });
+    const [command = '', ...rest] = as === 'me' ? own : ['setpriv', ...AS_NOBODY, ...own];
+    // Not inside the test's own box, as far as the lab knows; and no part of tap's coverage, which nobody may not write.
+    const { [BOX_VARIABLE]: _, NODE_OPTIONS: __, NODE_V8_COVERAGE: ___, ...env } = process.env;
+    this.child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe'], env });
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.text += text;

@@ -85,10 +85,6 @@ export function snapshotNetns(netns: SnapshotNetns): HostSnapshot {
   }
 }
 
-export function snapshotMounts(): HostSnapshot {
-  return sorted({ mounts: mounts() });
-}
-
 /** Everything of the machine (or of the box this runs in) that is not in a network namespace; files are those below `runDir`. */
 export function snapshotMachine(runDir: string): HostSnapshot {
   return sorted({ mounts: mounts(), processes: processes(), files: filesBelow(runDir) });
