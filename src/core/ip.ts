@@ -3,7 +3,7 @@
  *
  * Addresses are canonical strings: dotted quads, and RFC 5952 for IPv6, so that equal addresses are equal strings.
  */
-import ipaddr from 'ipaddr.js';
+import { formatIp, parseIp } from './ip-bytes.ts';
 
 export type Family = 4 | 6;
 
@@ -12,9 +12,8 @@ export type Cidr = { readonly network: string; readonly prefix: number; readonly
 
 /** The canonical form of an address, or null when `text` is none (IPv4 must be a full dotted quad). */
 export function canonicalIp(text: string): string | null {
-  if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text).toString();
-  if (!text.includes(':') || text.includes('%') || !ipaddr.IPv6.isValid(text)) return null;
-  return ipaddr.IPv6.parse(text).toRFC5952String();
+  const bytes = parseIp(text);
+  return bytes === null ? null : formatIp(bytes);
 }
 
 export function familyOf(ip: string): Family {
@@ -23,12 +22,13 @@ export function familyOf(ip: string): Family {
 
 /** Network byte order: 4 or 16 bytes. Throws RangeError on text that is no address. */
 export function ipBytes(ip: string): Uint8Array {
-  if (canonicalIp(ip) === null) throw new RangeError(`not an IP address: ${ip}`);
-  return Uint8Array.from(ipaddr.parse(ip).toByteArray());
+  const bytes = parseIp(ip);
+  if (bytes === null) throw new RangeError(`not an IP address: ${ip}`);
+  return bytes;
 }
 
 export function ipFromBytes(bytes: Uint8Array): string {
-  return canonicalIp(ipaddr.fromByteArray([...bytes]).toString()) ?? '';
+  return formatIp(bytes);
 }
 
 /** Parses `a.b.c.d/n` or `h:…/n`; host bits are cleared. Throws RangeError naming the text. */

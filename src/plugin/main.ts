@@ -15,6 +15,8 @@ import { readStdin } from './stdin.ts';
 const STDOUT = 1;
 const STDERR = 2;
 
+Error.stackTraceLimit = 0; // nobody reads a stack here, and ENOENT is an everyday answer
+
 let answered = false;
 
 /** Once: a second answer would make the first unreadable. Ends the process. */

@@ -25,7 +25,7 @@ export interface Kernel {
   prepareHost(): Promise<void>;
   /**
    * Waits until a device with this MAC exists, then makes it ready: MTU, address, up, default route in its own table.
-   * Idempotent. Rejects with AbortError when `signal` fires first, KernelError otherwise.
+   * Idempotent. Rejects with AbortError when `signal` fires first, EnactorError `device` otherwise.
    */
   setUpEni(wanted: EniDeviceWanted, signal: AbortSignal): Promise<EniDevice>;
   /** Removes the table's routes and the rules that point to it; the device itself goes with the detach. Idempotent. */

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { test } from 'tap';
+import { hostVethName } from '../../src/adapters/datapath/sandbox-device.ts';
 import { TestNamespace } from '../adapters/netlink/namespaces.ts';
 import { argsOf, cannotRunPlugin, pluginBench, startPlugin } from './plugin-process.ts';
 
@@ -19,7 +20,10 @@ test('plugin: ADD gives a pod its address, CHECK finds it, DEL takes all away, t
   t.equal(added.stderr, '');
   t.match(added.json(), {
     cniVersion: '1.0.0',
-    interfaces: [{ name: /^cali[0-9a-f]{11}$/ }, { name: 'eth0', sandbox: pod.path }],
+    interfaces: [
+      { name: hostVethName({ namespace: 'default', name: 'web-0' }, 'eth0') },
+      { name: 'eth0', sandbox: pod.path },
+    ],
     ips: [
       { interface: 1, address: '192.168.0.10/32', gateway: '169.254.1.1' },
       { interface: 1, address: 'fd00::10/128', gateway: 'fe80::1' },

@@ -29,26 +29,24 @@ export type SandboxDevice = {
 
 export function sandboxDevice(sandbox: Names & Pick<Sandbox, 'pod'>): SandboxDevice {
   const { namespace, name } = sandbox.pod;
-  const key = sandboxKey(sandbox);
+  const digest = sha1Hex(sandboxKey(sandbox)); // 40 digits: 12 for each MAC, 11 for a name
   return {
-    hostNames: [hostVethName({ namespace, name }, sandbox.ifName), vethName(`sandbox/${key}`)],
-    hostMac: macOf(`host/${key}`),
-    podMac: macOf(`pod/${key}`),
+    hostNames: [hostVethName({ namespace, name }, sandbox.ifName), HOST_VETH_PREFIX + digest.slice(-DIGITS)],
+    hostMac: macOf(digest.slice(0, 12)),
+    podMac: macOf(digest.slice(12, 24)),
     alias: `enactor:${namespace}/${name} ${sandbox.ifName} ${sandbox.containerId}`,
   };
 }
 
 export function hostVethName(pod: { readonly namespace: string; readonly name: string }, ifName: string): string {
-  return vethName(`${pod.namespace}.${pod.name}${ifName === DEFAULT_IF_NAME ? '' : ifName}`);
-}
-
-function vethName(text: string): string {
+  const text = `${pod.namespace}.${pod.name}${ifName === DEFAULT_IF_NAME ? '' : ifName}`;
   return HOST_VETH_PREFIX + sha1Hex(text).slice(0, DIGITS);
 }
 
 /** Locally administered, unicast; 46 bits of the digest. */
-function macOf(text: string): string {
-  const digest = Buffer.from(sha1Hex(text).slice(0, 12), 'hex');
-  digest[0] = ((digest[0] ?? 0) & 0xfc) | 0x02;
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join(':');
+function macOf(digits: string): string {
+  const first = (Number.parseInt(digits.slice(0, 2), 16) & 0xfc) | 0x02;
+  const bytes = [first.toString(16).padStart(2, '0')];
+  for (let at = 2; at < digits.length; at += 2) bytes.push(digits.slice(at, at + 2));
+  return bytes.join(':');
 }

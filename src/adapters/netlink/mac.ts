@@ -6,5 +6,7 @@ export function macBytes(mac: string): Buffer {
 }
 
 export function macFromBytes(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join(':');
+  let text = '';
+  for (const byte of bytes) text += `${text === '' ? '' : ':'}${byte.toString(16).padStart(2, '0')}`;
+  return text;
 }
