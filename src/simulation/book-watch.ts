@@ -1,5 +1,5 @@
 /**
- * Looks at the books of one life's ENI actors whenever one has changed.
+ * Looks at the books of one life's ENI actors at every step of every actor: two things at one instant are still two.
  *
  * Invariants 1, 2, 3, 5 and 7 as far as a book alone, or a book and the witness, can tell.
  */
@@ -36,32 +36,31 @@ export class BookWatch {
     return snapshots.filter((snapshot) => snapshot.status === 'active');
   }
 
-  check(node: number, coolDownMs: number): void {
-    let idle: number | null = null;
-    for (const [id, seen] of this.#seen) {
-      const { context, status } = seen.ref.getSnapshot() as EniSnapshot;
-      if (status !== 'active') {
-        this.#seen.delete(id);
-        continue;
-      }
-      const { book } = context;
-      if (book === seen.book) continue;
-      const before = new Map(seen.book.map((entry) => [entry.address.ipv4, entry]));
-      for (const entry of book) {
-        const was = before.get(entry.address.ipv4);
-        if (was === entry) continue;
-        this.#entry(node, id, entry);
-        if (was?.state === 'cooling' && entry.state === 'offered' && coolDownMs > 0) {
-          idle ??= this.#idle();
-          this.#witness.checks += 1;
-          if (idle > 0)
-            this.#report('3', `${id} offered ${entry.address.ipv4}, which cools, while ${idle} addresses are idle`);
-          this.coolingOffered.add(entry.address.ipv4);
-        }
-      }
-      this.#whole(id, context);
-      seen.book = book;
+  /** One step of an ENI actor, before anybody hears of it. */
+  observe(ref: AnyActorRef, { context }: EniSnapshot, node: number, nowMs: number): void {
+    const seen = this.#seen.get(ref.id);
+    const { book } = context;
+    if (seen === undefined || seen.book === book) return;
+    const before = new Map(seen.book.map((entry) => [entry.address.ipv4, entry]));
+    seen.book = book;
+    for (const entry of book) {
+      const was = before.get(entry.address.ipv4);
+      if (was === entry) continue;
+      this.#entry(node, ref.id, entry);
+      if (was?.state === 'cooling' && was.atMs > nowMs && entry.state === 'offered') this.#coolingOffer(ref, entry);
     }
+    this.#whole(ref.id, context);
+  }
+
+  /** Invariant 3: only when no address is idle anywhere. That the node cannot grow either is for placement's own tests. */
+  #coolingOffer(ref: AnyActorRef, { address }: Entry): void {
+    this.#witness.checks += 1;
+    const idle = this.enis
+      .filter((eni) => eni.matches('inUse'))
+      .flatMap(({ context }) => context.book.filter((entry) => entry.state === 'idle'));
+    if (idle.length > 0)
+      this.#report('3', `${ref.id} offered ${address.ipv4}, which cools, while ${idle.length} addresses are idle`);
+    this.coolingOffered.add(address.ipv4);
   }
 
   #entry(node: number, id: string, { address, state, sandbox }: Entry): void {
@@ -81,10 +80,5 @@ export class BookWatch {
     const owned = book.filter((entry) => entry.state !== 'invalid').length;
     if (owned > limit && !this.#witness.touched.has(eniId ?? ''))
       this.#report('5', `${id} owns ${owned} addresses of ${limit}`);
-  }
-
-  #idle(): number {
-    const inUse = this.enis.filter((eni) => eni.matches('inUse'));
-    return inUse.reduce((sum, { context }) => sum + context.book.filter((entry) => entry.state === 'idle').length, 0);
   }
 }

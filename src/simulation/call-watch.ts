@@ -1,7 +1,6 @@
 /** Looks at each call of one life before it leaves: invariants 2, 5 and 9. */
-import type { EniView, Input } from '../vpc/requests.ts';
-import type { ApiName } from '../vpc/requests.ts';
 import { mutates } from '../vpc/model.ts';
+import type { ApiName, Input } from '../vpc/requests.ts';
 import type { Report } from './violation.ts';
 import type { VirtualCloud } from './virtual-cloud.ts';
 import type { Witness } from './witness.ts';
@@ -27,12 +26,8 @@ export class CallWatch {
   sending(api: ApiName, input: Input<ApiName>): void {
     if (!mutates(api)) return;
     const { node, instanceId, cloud, witness, report } = this.#options;
-    const { enis, instances } = cloud.model.truth(cloud.clock.nowMs());
+    const { enis } = cloud.model.truth(cloud.clock.nowMs());
     witness.sending(node, instanceId, api, input, enis);
-    if (api === 'CreateNetworkInterface') {
-      const type = instances.find((one) => one.instanceId === instanceId)?.instanceType ?? '';
-      this.#slots(type, enis);
-    }
     if (!('eniId' in input)) return;
     witness.checks += 1;
     const other = this.#flying.get(input.eniId);
@@ -42,19 +37,5 @@ export class CallWatch {
 
   settled(_api: ApiName, input: Input<ApiName>): void {
     if ('eniId' in input) this.#flying.delete(input.eniId);
-  }
-
-  /** A new ENI needs a slot that nobody has, also none of ours that is on its way. */
-  #slots(instanceType: string, enis: readonly EniView[]): void {
-    const { node, instanceId, cloud, witness, report } = this.#options;
-    const slots = cloud.slotsOf(instanceType);
-    const used = enis.filter(
-      (eni) => eni.instanceId === instanceId || (eni.instanceId === null && eni.tags['enactor/instance'] === instanceId),
-    );
-    // A slot that somebody else took meanwhile cannot be known.
-    if (used.some((eni) => witness.touched.has(eni.eniId))) return;
-    witness.checks += 1;
-    if (used.length >= slots)
-      report('5', `node ${node + 1} makes an ENI while ${used.length} of ${slots} slots are taken`);
   }
 }

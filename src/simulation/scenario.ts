@@ -61,7 +61,7 @@ export type Scenario = {
 
 const START_MS = 1_700_000_000_000;
 /** Measured: steps that one decision leads to. */
-const STEPS_PER_DECISION = 8;
+const STEPS_PER_DECISION = 4.2;
 
 export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
   const chance = new Seeded(seed, 'scenario');

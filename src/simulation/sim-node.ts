@@ -113,6 +113,9 @@ export class SimNode {
         if (event.type === '@xstate.microstep') {
           this.#dirty = true;
           trace.microstep(this.index, event, life.nowMs());
+          const ref = event.actorRef as AnyActorRef;
+          if (ref.id.startsWith('eni:'))
+            this.books.observe(ref, event.snapshot as Parameters<BookWatch['observe']>[1], this.index, life.nowMs());
         } else if (event.type === '@xstate.actor') this.#note(event.actorRef as AnyActorRef);
       },
     });
@@ -143,11 +146,11 @@ export class SimNode {
   check(): void {
     if (!this.#dirty || !this.up) return;
     this.#dirty = false;
-    this.books.check(this.index, this.settings.coolDownMs);
     const waiting = (this.snapshot('eniFactory')?.context.waiting as unknown[] | undefined)?.length ?? 0;
     this.#options.witness.checks += 1;
-    if (waiting > this.settings.waitingMax)
-      this.#options.report('9', `${waiting} requests wait on node ${this.index + 1}, over ${this.settings.waitingMax}`);
+    // ENIs give requests back into the line whatever its length: no more than they may own addresses.
+    const max = this.settings.waitingMax + this.books.enis.reduce((sum, { context }) => sum + context.limit, 0);
+    if (waiting > max) this.#options.report('9', `${waiting} requests wait on node ${this.index + 1}, over ${max}`);
   }
 
   arm(crash: Crash): void {

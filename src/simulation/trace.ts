@@ -31,7 +31,7 @@ export class Trace {
     for (const transition of event._transitions as AnyTransitionDefinition[]) {
       const name = transitionName(transition);
       this.transitions.add(name);
-      this.line(node, (event.actorRef as AnyActorRef).id, name, nowMs);
+      this.line(node, nameOf(event.actorRef as AnyActorRef), name, nowMs);
     }
   }
 
@@ -51,4 +51,9 @@ export class Trace {
     this.#low = Math.imul(this.#low ^ value, 0x01000193);
     this.#high = Math.imul(this.#high ^ (value + this.#low), 0x85ebca6b);
   }
+}
+
+/** The root has no id of its own, only XState's session id. */
+function nameOf({ id }: AnyActorRef): string {
+  return id.startsWith('x:') ? 'node' : id;
 }

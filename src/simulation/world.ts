@@ -67,7 +67,10 @@ export class World {
       entropy: { ...COUNTING_ENTROPY, random: () => jitter.fraction() },
     });
     this.cloud = new VirtualCloud(model, this.clock);
-    model.subscribe((event) => this.witness.happened(event));
+    model.subscribe((event) => {
+      this.witness.happened(event);
+      if (event.type === 'eniCreated' && !this.witness.outOfBand) this.#checkSlots(event.eniId);
+    });
     this.nodes = scenario.topology.instances.map(
       ({ instanceId }, index) =>
         new SimNode({
@@ -148,6 +151,22 @@ export class World {
     if (type === undefined) return 0;
     const enis = Math.min(type.enis - 1, node.settings.maxEnis ?? Number.POSITIVE_INFINITY);
     return enis * type.ipv4PerEni - node.disk.synced('leases').size;
+  }
+
+  /** Invariant 5: an ENI was made, so it needs a slot that no other has, also none of ours that is on its way. */
+  #checkSlots(eniId: string): void {
+    const { enis, instances } = this.cloud.model.truth(this.clock.nowMs());
+    const owner = enis.find((eni) => eni.eniId === eniId)?.tags['enactor/instance'];
+    const instance = instances.find((one) => one.instanceId === owner);
+    if (instance === undefined) return this.#report('5', `${eniId} was made with the tags of no instance`);
+    const taken = enis.filter(
+      (eni) => eni.instanceId === owner || (eni.instanceId === null && eni.tags['enactor/instance'] === owner),
+    );
+    // A slot that somebody else took meanwhile cannot be known.
+    if (taken.some((eni) => this.witness.touched.has(eni.eniId))) return;
+    this.witness.checks += 1;
+    const slots = this.cloud.slotsOf(instance.instanceType);
+    if (taken.length > slots) this.#report('5', `${eniId} is the ${taken.length}th ENI of ${owner}, which has ${slots} slots`);
   }
 
   #checkRest(): void {
