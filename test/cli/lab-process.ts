@@ -17,11 +17,12 @@ export class LabProcess {
   text = '';
 
   constructor(args: readonly string[], as: 'me' | 'nobody' = 'me') {
-    const own = [process.execPath, PROGRAM, 'lab', 'up', ...args];
+    const program = [process.execPath, PROGRAM, 'lab', 'up', ...args];
+    // Not inside the test's own box, as far as the lab knows; and without what tap would load into it through NODE_OPTIONS, which
+    // tap puts back into the environment of every child.
+    const own = ['env', `--unset=${BOX_VARIABLE}`, '--unset=NODE_OPTIONS', ...program];
     const [command = '', ...rest] = as === 'me' ? own : ['setpriv', ...AS_NOBODY, ...own];
-    // Not inside the test's own box, as far as the lab knows; and no part of tap's coverage, which nobody may not write.
-    const { [BOX_VARIABLE]: _, NODE_OPTIONS: __, NODE_V8_COVERAGE: ___, ...env } = process.env;
-    this.child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe'], env });
+    this.child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         this.text += text;
