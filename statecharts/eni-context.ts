@@ -1,7 +1,7 @@
 /** What one ENI actor knows, and the pure questions its chart asks of it. */
 
 import type { Address } from '../src/core/address.ts';
-import { type AddressBook, bookOf, countsOf, type Holder, sheddable } from '../src/core/address-book.ts';
+import { type AddressBook, bookOf, countsOf, type Holder, hasHolders, sheddable } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import type { EniPhase, EniSummary } from '../src/core/eni-summary.ts';
 import type { Failure } from '../src/core/errors.ts';
@@ -73,7 +73,8 @@ export type EniContext = EniPlan & {
 };
 
 export function contextOf({ existing, held, coolUntilMs, nowMs, ipv4Count, ...plan }: EniInput): EniContext {
-  const origin = originOf(existing);
+  const book = existing === null ? [] : bookOf(existing.ipv4, nowMs, held, coolUntilMs);
+  const origin = originOf(existing, book);
   return {
     ...plan,
     eniId: existing?.eniId ?? null,
@@ -81,7 +82,7 @@ export function contextOf({ existing, held, coolUntilMs, nowMs, ipv4Count, ...pl
     device: null,
     origin,
     phase: origin === 'leftover' ? 'leaving' : 'opening',
-    book: existing === null ? [] : bookOf(existing.ipv4, nowMs, held, coolUntilMs),
+    book,
     queue: [],
     growBy: 0,
     arriving: existing === null ? ipv4Count : 0,
@@ -93,10 +94,11 @@ export function contextOf({ existing, held, coolUntilMs, nowMs, ipv4Count, ...pl
   };
 }
 
-function originOf(existing: CloudEni | null): EniContext['origin'] {
+/** One that was detached while pods held its addresses is attached again, not finished off. */
+function originOf(existing: CloudEni | null, book: AddressBook): EniContext['origin'] {
   if (existing === null) return 'new';
   if (existing.status === 'InUse') return 'attached';
-  return existing.status === 'Attaching' ? 'attaching' : 'leftover';
+  return existing.status === 'Attaching' || hasHolders(book) ? 'attaching' : 'leftover';
 }
 
 /** What the factory may know. */

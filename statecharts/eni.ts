@@ -273,7 +273,7 @@ export const eniMachine = setup({
     },
     attaching: {
       entry: 'report',
-      after: { attachTimeout: 'detaching' },
+      after: { attachTimeout: { guard: not('hasHolders'), target: 'detaching' } },
       initial: 'calling',
       states: {
         calling: {
@@ -299,18 +299,21 @@ export const eniMachine = setup({
                 target: '#eni.settling',
                 actions: 'succeeded',
               },
+              // The cloud rolled an attach back, or never began it.
               {
                 guard: ({ event, context }) =>
-                  event.output.value?.status === 'Available' && context.failures < ATTACH_TRIES,
-                target: 'calling',
+                  event.output.value?.status === 'Available' &&
+                  (context.failures < ATTACH_TRIES || hasHolders(context.book)),
+                target: 'backingOff',
                 actions: {
                   type: 'failed',
                   params: ({ context }) => ({ failure: context.lastFailure ?? rolledBack(context) }),
                 },
               },
               {
-                guard: ({ event }) =>
-                  event.output.value?.status === 'Available' || event.output.value?.status === 'CreateFailed',
+                guard: ({ event, context }) =>
+                  (event.output.value?.status === 'Available' || event.output.value?.status === 'CreateFailed') &&
+                  !hasHolders(context.book),
                 target: '#eni.detaching',
               },
               { target: 'waiting' },
@@ -321,6 +324,7 @@ export const eniMachine = setup({
             },
           },
         },
+        backingOff: { entry: 'report', after: { backoff: 'calling' } },
       },
     },
     settling: {

@@ -1,0 +1,249 @@
+import t from 'tap';
+import type { AnyMachineSnapshot } from 'xstate';
+import { type AddressBook, countsOf, type Holder, hasHolders } from '../../src/core/address-book.ts';
+import type { CloudEni, EniStatus } from '../../src/core/eni.ts';
+import { EnactorError, type ErrorCode } from '../../src/core/errors.ts';
+import { eniMachine } from '../../statecharts/eni.ts';
+import type { EniContext, EniInput } from '../../statecharts/eni-context.ts';
+import { at, type Edge, type Graph, type Message, trapped, type Vertex, walk } from './walk.ts';
+
+const LIMIT = 2;
+const subnet = { cidr: '10.0.0.0/24', gateway: '10.0.0.253', ipv6Cidr: null, ipv6Gateway: null };
+const cloudEni = (status: EniStatus, ipv4: readonly string[]): CloudEni => ({
+  eniId: 'eni-1',
+  mac: '00:16:3e:00:00:01',
+  status,
+  type: 'Secondary',
+  vpcId: 'vpc',
+  vSwitchId: 'vsw-1',
+  zoneId: 'zone',
+  ipv4,
+  ipv6: [],
+  securityGroupIds: [],
+  tags: {},
+  instanceId: null,
+});
+
+const input = (more: Partial<EniInput> = {}): EniInput => ({
+  slot: 0,
+  limit: LIMIT,
+  vSwitchId: 'vsw-1',
+  subnet,
+  mtu: 1500,
+  ours: true,
+  token: 'token',
+  times: {
+    describePeriodMs: 1,
+    attachTimeoutMs: 1,
+    settleTimeoutMs: 1,
+    detachTimeoutMs: 1,
+    backoffMs: 1,
+    backoffMaxMs: 1,
+  },
+  nowMs: 0,
+  ipv4Count: 1,
+  existing: null,
+  held: new Map(),
+  coolUntilMs: new Map(),
+  routeTable: null,
+  ...more,
+});
+
+const contextOf = (snapshot: AnyMachineSnapshot) => snapshot.context as EniContext;
+const ipsOf = (book: AddressBook) => book.map((entry) => entry.address.ipv4);
+const failures = (...codes: ErrorCode[]) => codes.map((code) => new EnactorError(code, code));
+
+function results(snapshot: AnyMachineSnapshot) {
+  const { book } = contextOf(snapshot);
+  const ips = ipsOf(book).filter((_, index) => book[index]?.state !== 'invalid');
+  const fresh = ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4'].find((ip) => !ipsOf(book).includes(ip));
+  const refused = failures('cloud');
+  const statuses: EniStatus[] = ['Available', 'Attaching', 'InUse', 'Deleting', 'CreateFailed'];
+  return {
+    createEni: {
+      done: [at(cloudEni('Available', ['10.0.0.1']))],
+      error: failures('cloud', 'cloudUnreachable', 'permission', 'vSwitchEmpty'),
+    },
+    attachEni: { done: [at(undefined)], error: refused },
+    describeEni: {
+      done: [at(null), ...statuses.map((status) => at(cloudEni(status, ips))), at(cloudEni('InUse', ips.slice(0, 1)))],
+      error: refused,
+    },
+    setUpEni: { done: [at({ ifindex: 3, name: 'eth1', routeTable: 1003 })], error: failures('device') },
+    assignIpv4: {
+      done: [at([]), at(fresh === undefined ? [] : [fresh])],
+      error: refused,
+    },
+    unassignIpv4: { done: [at(undefined)], error: refused },
+    tearDownEni: { done: [at(undefined)], error: failures('internal') },
+    detachEni: { done: [at(undefined)], error: refused },
+    deleteEni: { done: [at(undefined)], error: refused },
+  };
+}
+
+/** Two pods at most, a pool that wants one address, and all that the factory may say. */
+function events(snapshot: AnyMachineSnapshot): Message[] {
+  const { book, queue, growBy } = contextOf(snapshot);
+  const taken = new Set([...queue.map((one) => one.requestId), ...book.map((one) => one.sandbox?.replace('c', 'r'))]);
+  const asks = ['r1', 'r2']
+    .filter((requestId) => !taken.has(requestId))
+    .slice(0, 1)
+    .map((requestId) => ({
+      type: 'assign',
+      requestId,
+      sandbox: requestId.replace('r', 'c'),
+      pod: 'p',
+      alsoCooling: false,
+      atMs: 0,
+    }));
+  const offers = book.filter((entry) => entry.requestId !== null).map((entry) => entry.requestId);
+  const holders = book.filter((entry) => entry.sandbox !== null && entry.requestId === null);
+  return [
+    ...asks,
+    ...queue.map(({ requestId }) => ({ type: 'cancel', requestId, atMs: 0 })),
+    ...offers.flatMap((requestId) => ['bind', 'withdraw', 'cancel'].map((type) => ({ type, requestId, atMs: 0 }))),
+    ...holders.map((entry) => ({ type: 'freed', ipv4: entry.address.ipv4, coolUntilMs: 0, atMs: 0 })),
+    ...(growBy === 0 ? [{ type: 'grow', count: 1, atMs: 0 }] : []),
+    { type: 'shed', count: 1, atMs: 0 },
+    { type: 'drain', atMs: 0 },
+  ];
+}
+
+function key(snapshot: AnyMachineSnapshot) {
+  const { book, queue, growBy, arriving, failures: failed, lastFailure, phase, device } = contextOf(snapshot);
+  const states = book.map((entry) => `${entry.state}${entry.primary ? '!' : ''}`).sort();
+  const creating = snapshot.matches('creating');
+  const tries = Math.min(failed, creating ? 5 : 3);
+  return [
+    states,
+    queue.length,
+    growBy,
+    arriving,
+    tries,
+    creating ? (lastFailure?.code ?? '') : '',
+    phase,
+    device !== null,
+  ];
+}
+
+const explore = (more: Partial<EniInput>): Graph =>
+  walk({ machine: eniMachine, input: input(more), results, events, key });
+const where = (graph: Graph, wrong: (vertex: Vertex) => boolean) =>
+  [...graph.values()]
+    .filter(wrong)
+    .map((vertex) => vertex.key)
+    .slice(0, 3);
+/** Steps after which a request is neither waiting, nor cancelled, nor answered once. What is gone is taken back by the factory. */
+function unanswered(graph: Graph): string[] {
+  const idsOf = (snapshot: AnyMachineSnapshot) => contextOf(snapshot).queue.map((one) => one.requestId);
+  const wrong = (vertex: Vertex, { event, after, sent }: Edge): boolean => {
+    const asked = [...idsOf(vertex.snapshot), ...(event.type === 'assign' ? [event.requestId] : [])];
+    const cancelled = event.type === 'cancel' ? [event.requestId] : [];
+    const answered = sent.filter((message) => message.type === 'ipResult').map((message) => message.requestId);
+    const accounted = [...idsOf(after), ...answered, ...cancelled].filter((id) => asked.includes(id));
+    return after.status === 'active' && JSON.stringify(asked.sort()) !== JSON.stringify(accounted.sort());
+  };
+  return steps(graph, wrong);
+}
+
+/** Steps that leave the factory with an older picture than its own message. */
+function unheard(graph: Graph): string[] {
+  return steps(graph, (_, { event, sent }) => {
+    if (!['assign', 'grow', 'shed', 'drain'].includes(event.type)) return false;
+    const first = sent.findIndex((message) => message.type === 'ipResult' && message.ok === false);
+    const reports = sent.findIndex((message) => message.type === 'eniChanged');
+    return reports === -1 || (first !== -1 && first < reports);
+  });
+}
+
+const steps = (graph: Graph, wrong: (vertex: Vertex, edge: Edge) => boolean): string[] =>
+  [...graph.values()].flatMap((vertex) =>
+    vertex.edges
+      .filter((edge) => wrong(vertex, edge))
+      .map((edge) => `${vertex.key} -- ${edge.event.type} -> ${edge.to}`),
+  );
+
+const held = new Map<string, Holder>([['10.0.0.1', { sandbox: 'c1', pod: 'p' }]]);
+const existing = (status: EniStatus) => cloudEni(status, ['10.0.0.1', '10.0.0.2']);
+
+const lives: Readonly<Record<string, Partial<EniInput>>> = {
+  'a new one': {},
+  'an attached one with a pod': { existing: existing('InUse'), held },
+  'one that is attaching': { existing: existing('Attaching') },
+  'one that was detached under a pod': { existing: existing('Available'), held },
+  'one left half-way': { existing: existing('Available') },
+  'one of somebody else': { existing: existing('InUse'), ours: false, held },
+  'one of somebody else that is attaching': { existing: existing('Attaching'), ours: false },
+  'one of somebody else that is detaching': { existing: existing('Detaching'), ours: false },
+};
+
+for (const [name, life] of Object.entries(lives)) {
+  t.test(`eni: ${name}, through every schedule of failures`, async (t) => {
+    const graph = explore(life);
+    t.comment(`${graph.size} states`);
+    t.ok(graph.size < 40_000, 'the walk came to an end');
+    t.same(
+      where(graph, ({ snapshot }) => snapshot.status === 'error'),
+      [],
+      'nothing throws',
+    );
+    const over = (vertex: Vertex): boolean => vertex.state === 'gone' || vertex.state === 'inUse.resting';
+    t.same(trapped(graph, over).slice(0, 3), [], 'it comes to rest or is gone, whatever failed');
+    t.same(
+      where(graph, ({ snapshot }) => contextOf(snapshot).phase === 'leaving' && hasHolders(contextOf(snapshot).book)),
+      [],
+      'it never leaves under a pod',
+    );
+    t.same(
+      where(graph, ({ snapshot }) => {
+        const { book, arriving, limit } = contextOf(snapshot);
+        return book.filter((entry) => entry.state !== 'invalid').length + arriving > limit;
+      }),
+      [],
+      'it never asks for more than it may own',
+    );
+    t.same(
+      where(graph, ({ snapshot, state }) => {
+        const { queue, growBy, arriving, book } = contextOf(snapshot);
+        const wants = queue.length + growBy + arriving;
+        const serving = !/^(creating|attaching|settling|inUse\.(assigning|unassigning))/.test(state);
+        return (
+          (serving &&
+            state !== 'gone' &&
+            wants > 0 &&
+            !(state === 'inUse.confirming' || state === 'inUse.backingOff')) ||
+          (countsOf(book).leaving > 0 && state === 'inUse.resting')
+        );
+      }),
+      [],
+      'nothing waits in a state that does nothing about it',
+    );
+    t.same(unanswered(graph).slice(0, 3), [], 'each request has one result, or still waits');
+    t.same(unheard(graph).slice(0, 3), [], 'the factory hears of everything it has said');
+    if (life.ours === false)
+      t.same(
+        where(graph, ({ state }) => /^(draining|deleting|detaching|inUse\.unassigning)/.test(state)),
+        [],
+        'nothing of somebody else is detached, deleted or taken',
+      );
+  });
+}
+
+t.test('eni: every state of the chart is one that the walks reach', async (t) => {
+  const seen = new Set(
+    Object.values(lives).flatMap((life) => [...explore(life).values()].map((vertex) => vertex.state)),
+  );
+  const all = leavesOf(eniMachine.root).filter(
+    (path) => !['appearing', 'creating.judging', 'settling.judging', 'inUse.looking'].includes(path),
+  );
+  t.same(
+    all.filter((path) => !seen.has(path)),
+    [],
+  );
+});
+
+type Node = typeof eniMachine.root;
+const leavesOf = (node: Node): string[] =>
+  Object.keys(node.states).length === 0
+    ? [node.path.join('.')]
+    : Object.values(node.states).flatMap((state) => leavesOf(state as Node));
