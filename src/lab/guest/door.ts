@@ -12,7 +12,7 @@ export type Door = { close(): Promise<void> };
 export async function openDoor(
   netns: Netns,
   port: number,
-  target: { readonly host: string; readonly port: number },
+  target: { readonly host: string; readonly port: number } | { readonly path: string },
 ): Promise<Door> {
   const open = new Set<Socket>();
   const server = createServer((inner) => {

@@ -40,7 +40,7 @@ const refusedWords: Readonly<Record<RefusedKind, string>> = {
 
 /** Wide cells name the address and its pod; beyond so many on an ENI only the marks are shown. */
 const WIDE_CELLS_MAX = 6;
-const WIDE_CELL_COLUMNS = 17;
+const WIDE_CELL_COLUMNS = 18;
 const MATRIX_MAX = 14;
 const RECENT_MAX = 4;
 /** Commands longer than this do not push the words behind the others to the right. */
