@@ -1,0 +1,92 @@
+import t from 'tap';
+import type { AnyMachineSnapshot } from 'xstate';
+import { EnactorError } from '../../src/core/errors.ts';
+import { defaultSettings } from '../../src/core/settings.ts';
+import { type NodeContext, nodeMachine } from '../../statecharts/node.ts';
+import { at, type Edge, type Graph, trapped, type Vertex, walk } from './walk.ts';
+
+const facts = { instanceId: 'i', nodeIp: '10.0.0.9', maxEnis: 1, ipv4PerEni: 6, vSwitches: [], securityGroupIds: [] };
+const contextOf = (snapshot: AnyMachineSnapshot) => snapshot.context as NodeContext;
+const broken = [new EnactorError('metadata', 'no answer')];
+const sandbox = {
+  containerId: 'c',
+  ifName: 'eth0',
+  netns: '',
+  network: '',
+  pod: { namespace: 'd', name: 'p', uid: null },
+};
+
+const explore = (): Graph =>
+  walk({
+    machine: nodeMachine,
+    input: { settings: { ...defaultSettings, nodeName: 'n' }, token: 't' },
+    results: () => ({
+      identify: { done: [at(facts)], error: broken },
+      recover: { done: [at({ leases: [], enis: [] })], error: broken },
+      leases: { done: [], error: [new Error('leases died')] },
+      eniFactory: { done: [], error: [new Error('factory died')] },
+      idlePool: { done: [], error: [new Error('pool died')] },
+    }),
+    events: () => [
+      { type: 'allocate', requestId: 'a', sandbox, untilMs: 9, atMs: 0 },
+      { type: 'release', requestId: 'd', sandbox: 'c/eth0', atMs: 0 },
+      { type: 'forget', requestId: 'a', sandbox: 'c/eth0', atMs: 0 },
+      { type: 'stop', atMs: 0 },
+    ],
+    key: (snapshot) => [Math.min(contextOf(snapshot).failures, 3), contextOf(snapshot).missing],
+  });
+
+const edges = (graph: Graph, which: (vertex: Vertex, edge: Edge) => boolean) =>
+  [...graph.values()].flatMap((vertex) =>
+    vertex.edges.filter((edge) => which(vertex, edge)).map((edge) => ({ vertex, edge })),
+  );
+
+t.test('node: whatever fails while it starts, it can still serve, and it can always be stopped', async (t) => {
+  const graph = explore();
+  t.same(
+    trapped(graph, ({ state }) => state === 'running.serving' || state === 'stopped' || state === 'failed'),
+    [],
+  );
+  t.same(
+    trapped(graph, ({ state }) => state === 'stopped' || state === 'failed'),
+    [],
+  );
+  for (const state of ['starting.backingOff', 'recovering.backingOff'])
+    t.ok(
+      [...graph.values()].some(
+        (vertex) => vertex.state === state && contextOf(vertex.snapshot).missing[0]?.includes('no answer'),
+      ),
+      `${state} says what is missing`,
+    );
+});
+
+t.test('node: a call is answered at once with the reason, or passed on, but never dropped', async (t) => {
+  const graph = explore();
+  const calls = edges(graph, (_, edge) => ['allocate', 'release'].includes(edge.event.type));
+  t.ok(calls.length > 10);
+  for (const { vertex, edge } of calls) {
+    const passesOn =
+      vertex.state === 'running.serving' || (vertex.state === 'running.draining' && edge.event.type === 'release');
+    const [message, ...more] = edge.sent;
+    t.equal(more.length, 0);
+    if (passesOn) t.equal(message?.type, edge.event.type, `${vertex.state}: ${edge.event.type} is passed on`);
+    else
+      t.match(
+        message,
+        { type: 'answer', ok: false, failure: { code: 'notReady' } },
+        `${vertex.state}: ${edge.event.type}`,
+      );
+  }
+});
+
+t.test('node: a supervisor that dies ends the node, and its words are kept', async (t) => {
+  const ends = edges(
+    explore(),
+    (vertex, edge) => vertex.state.startsWith('running') && edge.event.type.startsWith('xstate.error'),
+  );
+  t.equal(new Set(ends.map(({ edge }) => edge.event.type)).size, 3);
+  for (const { edge } of ends) {
+    t.match(edge.to, /^failed /);
+    t.match(contextOf(edge.after).missing[0], /died/);
+  }
+});
