@@ -8,7 +8,7 @@
  * afterwards. What the plugin does beyond that counts against it: it asks a daemon (instant, in a worker of this process, on
  * the real JSON socket), looks for leftovers, sets sysctls and an alias. The pods already present have routes, rules and
  * host devices of their own; their far ends share one namespace.
- * The ratio's aim is on the medians of ADD; where it is compared to Terway's plugin see facts in the issue.
+ * The aim is on the ratio of the medians of ADD.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync } from 'node:fs';
