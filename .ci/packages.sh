@@ -12,11 +12,14 @@ busybox-static|/bin/busybox|the real-runtime tests (test/runtime)
 iproute2|/usr/sbin/ip|the benches and the tests that compare host state
 util-linux|/usr/bin/nsenter|every test that uses network namespaces'
 
-missing=()
-needing=()
-while IFS='|' read -r package file reason; do
-  [ -e "$file" ] || { missing+=("$package"); needing+=("$package: $reason"); }
-done <<<"$wanted"
+look() {
+  missing=()
+  needing=()
+  while IFS='|' read -r package file reason; do
+    [ -e "$file" ] || { missing+=("$package"); needing+=("$package ($file): $reason"); }
+  done <<<"$wanted"
+}
+look
 
 if [ ${#missing[@]} -eq 0 ]; then
   echo "packages: everything the tests drive is here"
@@ -53,4 +56,7 @@ if ! { install || { timeout 120 apt-get -qq update </dev/null && install; }; } >
   give_up 'apt-get failed (its last lines are above)'
 fi
 rm -f "$log"
-echo "packages: installed ${missing[*]}"
+installed=${missing[*]}
+look
+[ ${#missing[@]} -eq 0 ] || give_up 'apt-get installed the packages, but not the files'
+echo "packages: installed $installed"
