@@ -2,7 +2,7 @@ import './in-box.ts';
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { type Lab, startLab } from '../../src/lab/lab.ts';
+import { type Lab, type LabOptions, startLab } from '../../src/lab/lab.ts';
 import type { LabNode } from '../../src/lab/node/lab-node.ts';
 import { differences, type HostSnapshot, snapshotMachine, snapshotNetns, without } from './host-snapshot.ts';
 
@@ -83,31 +83,41 @@ async function burst(t: Test, lab: Lab, count: number) {
   return before;
 }
 
+/** The end of the lab is a part of the test: nothing may be left of it, whatever went before. */
+async function withLab(t: Test, options: LabOptions, work: (lab: Lab) => Promise<void>): Promise<void> {
+  const lab = await startLab(options);
+  try {
+    await work(lab);
+  } finally {
+    t.strictSame(await lab.stop(), [], 'a clean end');
+  }
+}
+
 t.test('burst: 40 pods at once over two cold nodes, and all of them gone again', async (t) => {
-  const lab = await startLab({
+  const options = {
     instanceType: 'ecs.g7.xlarge',
     config: { min_pool_size: 2, max_pool_size: 5, cool_down: '1s', pool_period: '1s' },
+  };
+  await withLab(t, options, async (lab) => {
+    await burst(t, lab, 40);
+    // What is left is what the marks allow, an ENI with nothing on it never.
+    for (const node of lab.nodes) {
+      const enis = managed(lab).filter((eni) => eni.instanceId === node.instanceId);
+      const idle = enis.flatMap((eni) => eni.ipv4).length;
+      t.ok(idle >= 2 && idle <= 5, `${node.name} keeps ${idle} idle addresses on ${enis.length} ENIs`);
+    }
   });
-  t.teardown(async () => t.strictSame(await lab.stop(), [], 'a clean end'));
-  await burst(t, lab, 40);
-  // What is left is what the marks allow, an ENI with nothing on it never.
-  for (const node of lab.nodes) {
-    const enis = managed(lab).filter((eni) => eni.instanceId === node.instanceId);
-    const idle = enis.flatMap((eni) => eni.ipv4).length;
-    t.ok(idle >= 2 && idle <= 5, `${node.name} keeps ${idle} idle addresses on ${enis.length} ENIs`);
-  }
 });
 
 t.test('burst: with marks of 0 the host is as before to the last ENI', async (t) => {
-  const lab = await startLab({
-    config: { min_pool_size: 0, max_pool_size: 0, cool_down: '500ms', pool_period: '500ms' },
+  const options = { config: { min_pool_size: 0, max_pool_size: 0, cool_down: '500ms', pool_period: '500ms' } };
+  await withLab(t, options, async (lab) => {
+    const bare = lab.nodes.map((node) => snapshotNetns(node.guest.netns));
+    const { enis } = await burst(t, lab, 16);
+    t.equal(enis, 0, 'a cold node had none');
+    t.equal(managed(lab).length, 0, 'no ENI is left');
+    for (const [index, node] of lab.nodes.entries()) {
+      t.strictSame(differences(bare[index] ?? {}, snapshotNetns(node.guest.netns)), [], `${node.name}, every section`);
+    }
   });
-  t.teardown(async () => t.strictSame(await lab.stop(), [], 'a clean end'));
-  const bare = lab.nodes.map((node) => snapshotNetns(node.guest.netns));
-  const { enis } = await burst(t, lab, 16);
-  t.equal(enis, 0, 'a cold node had none');
-  t.equal(managed(lab).length, 0, 'no ENI is left');
-  for (const [index, node] of lab.nodes.entries()) {
-    t.strictSame(differences(bare[index] ?? {}, snapshotNetns(node.guest.netns)), [], `${node.name}, every section`);
-  }
 });
