@@ -7,6 +7,7 @@ import { drawLab } from '../lab/view/draw-lab.ts';
 import { paintFor } from '../lab/view/paint.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
 import { howWeAreCalled } from './lab-up.ts';
+import { nodeStatus } from './node-status.ts';
 
 export async function addPod(name: string, node: string | undefined): Promise<number> {
   const pod = await asked((lab) => lab.addPod(name, node));
@@ -29,8 +30,15 @@ export async function probe(from: string, to: string): Promise<number> {
   return worked ? EXIT.ok : EXIT.failed;
 }
 
-export async function showLab(output: 'text' | 'json'): Promise<number> {
+/** The whole lab, or what the daemon of one of its nodes says. */
+export async function showLab(nodeName: string | undefined, output: 'text' | 'json'): Promise<number> {
   const status = await asked((lab) => lab.status());
+  if (nodeName !== undefined) {
+    const node = status.nodes.find(({ name }) => name === nodeName);
+    const names = status.nodes.map(({ name }) => name).join(', ');
+    if (node === undefined) throw new CommandError(EXIT.failed, `no node ${nodeName}; there are ${names}`);
+    return nodeStatus(node.debugSocket, output);
+  }
   if (output === 'json') {
     process.stdout.write(`${JSON.stringify(status, null, 2)}\n`);
     return EXIT.ok;

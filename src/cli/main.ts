@@ -94,9 +94,10 @@ Examples:
 
   lab
     .command('status')
-    .description('the lab that runs, once')
+    .description('the lab that runs, once; or what the daemon of one of its nodes says')
+    .argument('[node]')
     .addOption(new Option('-o, --output <form>', 'how to print it').choices(['text', 'json']).default('text'))
-    .action(async ({ output }) => done(await showLab(output)));
+    .action(async (node: string | undefined, { output }) => done(await showLab(node, output)));
 
   lab
     .command('cloud')

@@ -128,6 +128,7 @@ t.test('lab up: other terminals can act on it; a signal ends it and nothing stay
   const status = JSON.parse((await enactor('lab', 'status', '-o', 'json')).stdout);
   t.strictSame(status.pods.map((pod: { name: string }) => pod.name).sort(), ['hello', 'web-1', 'web-2']);
   t.match((await enactor('status', '--debug-socket', status.nodes[1].debugSocket)).stdout, /bound +default\/hello/);
+  t.match((await enactor('lab', 'status', 'node-2')).stdout, /bound +default\/hello/);
   t.match((await enactor('lab', 'pod', 'rm', 'hello')).stdout, /^hello is gone/);
   await t.rejects(enactor('lab', 'pod', 'rm', 'hello'), { code: 1, stderr: /no pod hello/ });
 

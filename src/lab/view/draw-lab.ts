@@ -64,7 +64,8 @@ export function drawLab(status: LabStatus, options: DrawOptions): string[] {
     [...always, reachLines(status, options, []), ...ends, next],
   ].map((blocks) => blocks.filter((block) => block.length > 0));
   const spaced = tries.map((blocks) => blocks.flatMap((block) => [...block, '']).slice(0, -1));
-  return spaced.find((lines) => lines.length < rows) ?? tries.at(-1)?.flat() ?? [];
+  const lines = spaced.find((one) => one.length < rows) ?? tries.at(-1)?.flat() ?? [];
+  return lines.map((line) => line.trimEnd());
 }
 
 function header(status: LabStatus, { paint, upMs, rootless, columns }: DrawOptions): string[] {
@@ -76,7 +77,8 @@ function header(status: LabStatus, { paint, upMs, rootless, columns }: DrawOptio
   ];
   const left = `${paint('bold', 'enactor lab')}  ${facts.join(', ')}`;
   const right = paint('gray', `Ctrl-C ends it, nothing stays · pid ${status.hostPid}`);
-  return [`${pad(left, columns - 1 - widthOf(right))}${right}`];
+  const gap = columns - 1 - widthOf(left) - widthOf(right);
+  return [gap < 2 ? left : `${left}${' '.repeat(gap)}${right}`];
 }
 
 function nodeBlock(node: NodeStatus, atMs: number, { paint, columns }: DrawOptions): string[] {
@@ -210,29 +212,37 @@ function recentLines({ recent, paint }: DrawOptions): string[] {
   return shown.length === 0 ? [] : [paint('bold', 'lately'), ...shown.map((line) => `  ${line}`)];
 }
 
-function nextLines(status: LabStatus, { paint, command }: DrawOptions): string[] {
+function nextLines(status: LabStatus, { paint, command, columns }: DrawOptions): string[] {
   const [node] = status.nodes;
   const pod = status.pods.find((one) => one.phase === 'running');
   const far = status.pods.find((one) => one.phase === 'running' && one.node !== pod?.node) ?? status.hosts[0];
-  const tips: (readonly [string, string])[] = [
-    [`${command} lab pod add hello${node === undefined ? '' : ` --node ${node.name}`}`, 'one more pod'],
+  const tips = [
+    {
+      line: `${command} lab pod add hello${node === undefined ? '' : ` --node ${node.name}`}`,
+      why: 'one more pod',
+    },
     ...(pod === undefined
       ? []
-      : ([
-          [`${command} lab pod rm ${pod.name}`, 'its address cools, then is idle'],
-          [`${command} lab probe ${pod.name} ${far?.name ?? pod.name}`, 'who saw whom'],
-          [`${command} lab exec ${pod.name} -- cat /proc/net/route`, 'inside a pod'],
-        ] as const)),
+      : [
+          { line: `${command} lab pod rm ${pod.name}`, why: 'its address cools, then is idle' },
+          { line: `${command} lab probe ${pod.name} ${far?.name ?? pod.name}`, why: 'who saw whom' },
+          { line: `${command} lab exec ${pod.name} -- cat /proc/net/route`, why: 'inside a pod' },
+        ]),
     ...(node === undefined
       ? []
-      : ([[`${command} status --debug-socket ${node.debugSocket}`, 'ask a daemon']] as const)),
-  ];
-  const short = tips.map(([line]) => line.length).filter((length) => length < TIP_COLUMNS);
+      : [
+          { line: `${command} lab status ${node.name}`, why: 'what its daemon says' },
+          { line: `${command} status --debug-socket ${node.debugSocket}`, why: 'the same' },
+        ]),
+  ]
+    // A command that would be cut could not be pasted.
+    .filter(({ line }) => line.length + 2 < columns);
+  const short = tips.map(({ line }) => line.length).filter((length) => length < TIP_COLUMNS);
   const wide = Math.max(...short) + 2;
   return [
     `${paint('bold', 'try next')} ${paint('gray', '(in another terminal)')}`,
     ...tips.map(
-      ([line, why]) => `  ${paint('cyan', pad(line, wide))}${line.length < wide ? '' : '  '}${paint('gray', why)}`,
+      ({ line, why }) => `  ${paint('cyan', pad(line, wide))}${line.length < wide ? '' : '  '}${paint('gray', why)}`,
     ),
   ];
 }

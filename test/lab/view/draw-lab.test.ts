@@ -105,6 +105,7 @@ t.test('view: shows ENIs with their addresses, who holds them and how long they 
   t.match(text, /3 routing fault · 0 just released/);
   t.match(text, /1 of 2 paths work/);
   t.match(text, /node-1 -> web-1: no answer within 800 ms/);
+  t.match(text, /node dist\/enactor\.js lab status node-1 +what/);
   t.match(text, /node dist\/enactor\.js status --debug-socket \/proc\/4242\/root\/run\/enactor\/node-1\/debug\.sock/);
 });
 
@@ -130,6 +131,7 @@ t.test('view: fits any terminal, and gives up the matrix first', async (t) => {
   t.ok(tall.some((line) => line.includes('row to column')));
   for (const rows of [40, 30, 24, 12]) {
     const lines = drawLab(status({ pods }), { ...options, rows });
+    t.ok(lines.every((line) => line === line.trimEnd()));
     t.ok(lines.length < Math.max(rows, 20), `${lines.length} lines for ${rows} rows`);
     t.notOk(rows < 30 && lines.some((line) => line.includes('row to column')));
   }
