@@ -15,6 +15,17 @@ export type CloudCommand = {
   readonly metadata: readonly string[];
 };
 
+/** A place that cannot be read or listened at is the caller's to mend: a sentence, and no stack. */
+async function asSentence<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof RangeError) throw new CommandError(EXIT.usage, error.message);
+    if (error instanceof Error && 'code' in error) throw new CommandError(EXIT.failed, error.message);
+    throw error;
+  }
+}
+
 export async function labCloud({ listen, profile, topology, metadata }: CloudCommand): Promise<number> {
   const doors = metadata.map((text) => {
     const [instanceId = '', place] = text.split('=');
@@ -26,12 +37,14 @@ export async function labCloud({ listen, profile, topology, metadata }: CloudCom
     }
     return { instanceId, listen: place };
   });
-  const cloud = await runCloud({
-    listen,
-    profile,
-    metadata: doors,
-    ...(topology === null ? {} : { topology: parseTopology(JSON.parse(await readFile(topology, 'utf8'))) }),
-  });
+  const cloud = await asSentence(async () =>
+    runCloud({
+      listen,
+      profile,
+      metadata: doors,
+      ...(topology === null ? {} : { topology: parseTopology(JSON.parse(await readFile(topology, 'utf8'))) }),
+    }),
+  );
   process.stdout.write(`OpenAPI  ${cloud.url}\nadmin    ${cloud.adminUrl}\n`);
   for (const { instanceId, url } of cloud.doors.list()) process.stdout.write(`metadata ${url} (${instanceId})\n`);
   await told();
@@ -40,10 +53,9 @@ export async function labCloud({ listen, profile, topology, metadata }: CloudCom
 }
 
 export async function labApiServer(listen: string, kubeconfigPath: string | null): Promise<number> {
-  const api = await startApiServer({
-    listen: parseListen(listen),
-    ...(kubeconfigPath === null ? {} : { kubeconfigPath }),
-  });
+  const api = await asSentence(async () =>
+    startApiServer({ listen: parseListen(listen), ...(kubeconfigPath === null ? {} : { kubeconfigPath }) }),
+  );
   process.stdout.write(`API server ${api.url}\n`);
   process.stdout.write(
     kubeconfigPath === null ? `${JSON.stringify(api.kubeconfig, null, 2)}\n` : `kubeconfig ${kubeconfigPath}\n`,

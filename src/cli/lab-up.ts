@@ -35,35 +35,33 @@ export async function labUp(options: LabUpOptions): Promise<number> {
     () => stop.abort(),
     () => process.exit(EXIT.interrupted), // asked twice: the kernel takes the box away with us
   );
-  const { nodes, profile } = options;
-  const { signal } = stop;
-  if (options.once) {
-    const result = await checkOnce({
-      nodes,
-      profile,
-      signal,
-      pods: options.pods ?? PODS_TO_CHECK,
-      plant: options.plant,
-      say: (line) => process.stdout.write(`${line}\n`),
-    });
-    process.stdout.write(`${summaryLine(result)}\n`);
-    return result.ok ? EXIT.ok : EXIT.failed;
-  }
   try {
-    const trouble = await runLive({
-      nodes,
-      profile,
-      signal,
-      pods: options.pods ?? PODS_TO_WATCH,
-      out: process.stdout,
-      rootless: process.env[BOX_VARIABLE] === 'rootless',
-      command: howWeAreCalled(),
-    });
-    return trouble.length === 0 ? EXIT.ok : EXIT.failed;
+    return await (options.once ? check(options, stop.signal) : live(options, stop.signal));
   } catch (error) {
-    if (signal.aborted) return EXIT.interrupted;
-    throw error;
+    if (stop.signal.aborted) return EXIT.interrupted;
+    // What keeps the lab from starting is a daemon's end or a missing file: the sentence says it all.
+    throw new CommandError(EXIT.failed, error instanceof Error ? error.message : String(error));
   }
+}
+
+async function check({ nodes, profile, pods, plant }: LabUpOptions, signal: AbortSignal): Promise<number> {
+  const say = (line: string) => process.stdout.write(`${line}\n`);
+  const result = await checkOnce({ nodes, profile, plant, pods: pods ?? PODS_TO_CHECK, signal, say });
+  say(summaryLine(result));
+  return result.ok ? EXIT.ok : EXIT.failed;
+}
+
+async function live({ nodes, profile, pods }: LabUpOptions, signal: AbortSignal): Promise<number> {
+  const trouble = await runLive({
+    nodes,
+    profile,
+    signal,
+    pods: pods ?? PODS_TO_WATCH,
+    out: process.stdout,
+    rootless: process.env[BOX_VARIABLE] === 'rootless',
+    command: howWeAreCalled(),
+  });
+  return trouble.length === 0 ? EXIT.ok : EXIT.failed;
 }
 
 /** The command that works when pasted in the same directory. */

@@ -157,6 +157,7 @@ t.test('enactor: exit codes and help', { skip: isBuilt() ? false : `${PROGRAM} i
   t.match((await enactor('lab', 'up', '--help')).stdout, /Examples:[\s\S]*--plant wrong-rule/);
   await t.rejects(enactor('lab', 'up', '--pods', '0'), { code: 2 });
   await t.rejects(enactor('lab', 'up', '--plant', 'wrong-rule'), { code: 2, stderr: /--once/ });
+  await t.rejects(enactor('lab', 'cloud', '--listen', 'nonsense'), { code: 2, stderr: /^enactor: listen: nonsense/ });
   await t.rejects(enactor('status', '--debug-socket', '/nowhere'), {
     code: 3,
     stderr: /no daemon answers at \/nowhere/,
