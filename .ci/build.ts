@@ -10,7 +10,7 @@ import { build } from 'esbuild';
 
 const next = `dist/.next-${process.pid}`;
 const native = ['koffi', 'level', 'classic-level'];
-const programs = { enactord: 'src/daemon/main.ts', enactor: 'src/cli/main.ts' };
+const programs = { enactord: 'src/daemon/main.ts', enactor: 'src/cli/main.ts', simulate: 'src/simulation/main.ts' };
 // CommonJS packages inside the bundle call require(), which an ES module does not have.
 const banner =
   "#!/usr/bin/env node\nimport { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);";

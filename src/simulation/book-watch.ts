@@ -4,9 +4,9 @@
  * Invariants 1, 2, 3, 5 and 7 as far as a book alone, or a book and the witness, can tell.
  */
 import type { AnyActorRef, SnapshotFrom } from 'xstate';
+import type { eniMachine } from '../../statecharts/eni.ts';
 import type { AddressBook, Entry } from '../core/address-book.ts';
 import { sandboxKey } from '../core/sandbox.ts';
-import type { eniMachine } from '../../statecharts/eni.ts';
 import type { Report } from './violation.ts';
 import type { Witness } from './witness.ts';
 
@@ -18,9 +18,10 @@ export class BookWatch {
   readonly #report: Report;
   readonly #seen = new Map<string, Seen>();
   /** Addresses offered although they had not rested. */
-  readonly coolingOffered = new Set<string>();
+  readonly coolingOffered: Set<string>;
 
-  constructor(witness: Witness, report: Report) {
+  constructor(witness: Witness, report: Report, coolingOffered: Set<string>) {
+    this.coolingOffered = coolingOffered;
     this.#witness = witness;
     this.#report = report;
   }

@@ -18,6 +18,16 @@ export class CallWatch {
   readonly #options: CallWatchOptions;
   /** Mutating calls under way, by ENI. */
   readonly #flying = new Map<string, string>();
+  #creating = 0;
+
+  /** ENIs that a call is changing now. */
+  get changing(): Iterable<string> {
+    return this.#flying.keys();
+  }
+
+  get creating(): boolean {
+    return this.#creating > 0;
+  }
 
   constructor(options: CallWatchOptions) {
     this.#options = options;
@@ -28,14 +38,17 @@ export class CallWatch {
     const { node, instanceId, cloud, witness, report } = this.#options;
     const { enis } = cloud.model.truth(cloud.clock.nowMs());
     witness.sending(node, instanceId, api, input, enis);
+    if (api === 'CreateNetworkInterface') this.#creating += 1;
     if (!('eniId' in input)) return;
     witness.checks += 1;
     const other = this.#flying.get(input.eniId);
-    if (other !== undefined) report('9', `${api} on ${input.eniId} of node ${node + 1} while its ${other} is under way`);
+    if (other !== undefined)
+      report('9', `${api} on ${input.eniId} of node ${node + 1} while its ${other} is under way`);
     this.#flying.set(input.eniId, api);
   }
 
-  settled(_api: ApiName, input: Input<ApiName>): void {
+  settled(api: ApiName, input: Input<ApiName>): void {
+    if (api === 'CreateNetworkInterface') this.#creating -= 1;
     if ('eniId' in input) this.#flying.delete(input.eniId);
   }
 }

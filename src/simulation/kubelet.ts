@@ -27,7 +27,13 @@ type Container = {
   unsure: boolean;
 };
 
-type Pending = { readonly node: SimNode; readonly life: Life; readonly container: Container; readonly endMs: number; open: boolean };
+type Pending = {
+  readonly node: SimNode;
+  readonly life: Life;
+  readonly container: Container;
+  readonly endMs: number;
+  open: boolean;
+};
 
 /** What an answer may take beyond the deadline: the write that was under way, and the one that takes it back. */
 const GRACE_MS = 1_500;
@@ -113,7 +119,7 @@ export class Kubelet {
     if (container.ip !== null && container.ip !== ip && this.#witness.held.has(container.ip))
       this.#report('4', `${container.id} was told ${container.ip} and then ${ip}`);
     container.ip = ip;
-    const cooling = node.books.coolingOffered.delete(ip);
+    const cooling = node.coolingOffered.delete(ip);
     this.#witness.answered(node.index, container.id, lease, cooling, this.#clock.nowMs());
   }
 
@@ -194,7 +200,10 @@ export class Kubelet {
     for (const { container, endMs, node } of this.#pending) {
       this.#witness.checks += 1;
       if (endMs < nowMs)
-        this.#report('4', `a request of ${container.id} on node ${node.index + 1} has no answer ${nowMs - endMs} ms after its end`);
+        this.#report(
+          '4',
+          `a request of ${container.id} on node ${node.index + 1} has no answer ${nowMs - endMs} ms after its end`,
+        );
       this.#earliestEndMs = Math.min(this.#earliestEndMs, endMs);
     }
   }

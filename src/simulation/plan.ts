@@ -26,6 +26,8 @@ export type Deed =
       /** Share of the unsynced writes that made it. */
       readonly kept: number;
     }
+  /** Told to stop, as an upgrade does, and started again. */
+  | { readonly do: 'restart'; readonly node: number; readonly downMs: number }
   /** `forMs`: when it is taken back, used up or not. */
   | { readonly do: 'callFault'; readonly fault: Fault; readonly forMs: number }
   | {
@@ -48,7 +50,13 @@ export type Deed =
 export type Decision = Deed & { readonly atMs: number };
 
 /** What a seed may do besides adding and deleting pods. */
-export type PlanKinds = { readonly faults: boolean; readonly crashes: boolean; readonly outOfBand: boolean };
+export type PlanKinds = {
+  readonly faults: boolean;
+  readonly crashes: boolean;
+  readonly outOfBand: boolean;
+  /** Answers may come later than callers wait. */
+  readonly slowAnswers: boolean;
+};
 
 export type PlanOptions = PlanKinds & {
   readonly nodes: number;
@@ -112,8 +120,11 @@ function gapMs(chance: Seeded): number {
 
 function deeds(chance: Seeded, options: PlanOptions, node: number, pods: Pods, crowd: number): readonly Deed[] {
   const kind = chance.fraction();
-  if (kind < 0.05 && options.crashes) return [crash(chance, node)];
-  if (kind < 0.14 && options.faults) return [fault(chance, node)];
+  if (kind < 0.05 && options.crashes) {
+    if (chance.chance(0.15)) return [{ do: 'restart', node, downMs: chance.pick([1, 500, 20_000]) }];
+    return [crash(chance, node)];
+  }
+  if (kind < 0.14 && options.faults) return [fault(chance, node, options.slowAnswers)];
   if (kind < 0.16 && options.outOfBand) return [outOfBand(chance, node)];
   if (kind < 0.2) {
     const size = chance.between(2, 8);
@@ -153,7 +164,7 @@ function crash(chance: Seeded, node: number): Deed {
   return { do: 'crash', node, point, nth: chance.between(1, 4), downMs, kept: chance.fraction() };
 }
 
-function fault(chance: Seeded, node: number): Deed {
+function fault(chance: Seeded, node: number, slowAnswers: boolean): Deed {
   const kind = chance.fraction();
   if (kind < 0.1) return { do: 'drySwitch', vSwitch: chance.between(0, 1), forMs: chance.between(1_000, 60_000) };
   if (kind < 0.2) {
@@ -164,13 +175,13 @@ function fault(chance: Seeded, node: number): Deed {
     const port = chance.pick(['store', 'metadata', 'kernel'] as const);
     return { do: 'portFault', node, port, times: chance.between(1, 3) };
   }
-  const planted = callFault(chance);
+  const planted = callFault(chance, slowAnswers);
   // A held call goes on before its caller gives up: what is carried out after that is another matter (lateCalls).
   const forMs = planted.effect === 'hold' ? chance.between(100, 10_000) : chance.pick([2_000, 20_000, 90_000]);
   return { do: 'callFault', fault: planted, forMs };
 }
 
-function callFault(chance: Seeded): Fault {
+function callFault(chance: Seeded, slowAnswers: boolean): Fault {
   const api = chance.chance(0.75) ? chance.pick(MUTATING) : chance.pick(['DescribeNetworkInterfaces', '*'] as const);
   const planted = { api, times: chance.pick([1, 1, 2, 5]), params: {} };
   switch (chance.pick(['fail', 'fail', 'drop', 'drop', 'delay', 'hold', 'transition'] as const)) {
@@ -179,7 +190,7 @@ function callFault(chance: Seeded): Fault {
     case 'drop':
       return { ...planted, effect: 'drop', how: chance.pick(['close', 'hang'] as const) };
     case 'delay':
-      return { ...planted, effect: 'delay', ms: chance.pick([300, 5_000, 30_000]) };
+      return { ...planted, effect: 'delay', ms: chance.pick([300, 5_000, slowAnswers ? 30_000 : 15_000]) };
     case 'hold':
       return { ...planted, effect: 'hold' };
     case 'transition':

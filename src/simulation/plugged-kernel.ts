@@ -80,8 +80,7 @@ export function pluggedKernel(options: {
           if (life.over) return void stop();
           if (!open || !devices.macs.has(wanted.mac.toLowerCase())) return;
           const failure = failing();
-          if (failure !== null)
-            return end(() => reject(new EnactorError('device', `ENI ${wanted.mac}: ${failure}`)));
+          if (failure !== null) return end(() => reject(new EnactorError('device', `ENI ${wanted.mac}: ${failure}`)));
           const device = devices.setUp(wanted);
           if (device !== null) end(() => resolve(device));
         };

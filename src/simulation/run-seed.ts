@@ -1,5 +1,5 @@
 /** One seed from its scenario to its outcome. */
-import { type Scenario, scenarioOf, type ScenarioOptions } from './scenario.ts';
+import { type Scenario, type ScenarioOptions, scenarioOf } from './scenario.ts';
 import type { Violation } from './violation.ts';
 import { World, type WorldOptions } from './world.ts';
 

@@ -39,6 +39,10 @@ export type SimNodeOptions = {
   readonly trace: Trace;
   readonly report: Report;
   readonly lateCalls: boolean;
+  /** Whether the daemon journals its calls: without that a call under way at a crash leaves things nobody can know. */
+  readonly intents: boolean;
+  /** A fault of the program itself, for tests that ask whether the simulation finds it. */
+  readonly plant: (ports: NodePorts) => NodePorts;
   /** For a person who looks at one seed. */
   readonly log: Log;
   /** The daemon has died; its callers have to be told. */
@@ -54,6 +58,10 @@ export class SimNode {
   /** How many calls of a port fail from now on. */
   readonly failing = { store: 0, metadata: 0, kernel: 0 };
   lateDevicesMs = 0;
+  /** A crash may have left an ENI that nobody knows of. */
+  mayHaveLostAnEni = false;
+  /** Addresses offered although they had not rested, by any life. */
+  readonly coolingOffered = new Set<string>();
   lives = 0;
   life: Life;
   system: NodeSystem | null = null;
@@ -63,6 +71,7 @@ export class SimNode {
   readonly #options: SimNodeOptions;
   readonly #chance: Seeded;
   #dirty = false;
+  #calls: CallWatch | null = null;
   #armed: { crash: Crash; left: number } | null = null;
 
   constructor(options: SimNodeOptions) {
@@ -73,7 +82,7 @@ export class SimNode {
     this.#chance = new Seeded(options.seed, `node ${options.index}`);
     this.life = new Life(0, options.cloud.clock);
     this.life.end();
-    this.books = new BookWatch(options.witness, options.report);
+    this.books = new BookWatch(options.witness, options.report, this.coolingOffered);
     options.cloud.model.subscribe((event) => {
       if (event.type === 'attached' && event.instanceId === this.instanceId) {
         const { mac } = event;
@@ -100,12 +109,12 @@ export class SimNode {
     const life = new Life(this.lives, this.#options.cloud.clock);
     this.life = life;
     this.#actors.clear();
-    this.books = new BookWatch(this.#options.witness, this.#options.report);
+    this.books = new BookWatch(this.#options.witness, this.#options.report, this.coolingOffered);
     this.#dirty = true;
     this.#options.trace.line(this.index, 'process', 'start', life.nowMs());
     const { trace, report } = this.#options;
     const system = startNode({
-      ports: this.#ports(life),
+      ports: this.#options.plant(this.#ports(life)),
       settings: this.settings,
       clock: life.timers as unknown as NonNullable<Parameters<typeof startNode>[0]['clock']>,
       inspect: (event) => {
@@ -148,14 +157,23 @@ export class SimNode {
     this.#dirty = false;
     const waiting = (this.snapshot('eniFactory')?.context.waiting as unknown[] | undefined)?.length ?? 0;
     this.#options.witness.checks += 1;
-    // ENIs give requests back into the line whatever its length: no more than they may own addresses.
-    const max = this.settings.waitingMax + this.books.enis.reduce((sum, { context }) => sum + context.limit, 0);
+    const max = this.settings.waitingMax;
     if (waiting > max) this.#options.report('9', `${waiting} requests wait on node ${this.index + 1}, over ${max}`);
   }
 
   arm(crash: Crash): void {
     if (crash.point === 'now') this.#crash(crash);
     else this.#armed = { crash, left: crash.nth };
+  }
+
+  /** Its callers are turned away; whatever it was about to write has been written. */
+  restart(downMs: number): void {
+    const { system, life } = this;
+    if (!this.up || system === null) return;
+    this.#options.trace.line(this.index, 'process', 'stop', life.nowMs());
+    void system.stop().then(() => {
+      if (!life.over) this.#end(1, downMs);
+    });
   }
 
   disarm(): void {
@@ -172,10 +190,18 @@ export class SimNode {
   #crash({ point, kept, downMs }: Crash): void {
     this.#armed = null;
     if (!this.up) return;
-    const { trace, witness, cloud, onCrash } = this.#options;
-    trace.line(this.index, 'process', `crash ${point}`, this.life.nowMs());
+    this.#options.trace.line(this.index, 'process', `crash ${point}`, this.life.nowMs());
+    this.#end(kept, downMs);
+  }
+
+  #end(kept: number, downMs: number): void {
+    const { witness, cloud, onCrash } = this.#options;
     this.life.end();
     this.system = null;
+    if (!this.#options.intents) {
+      for (const eniId of this.#calls?.changing ?? []) witness.touched.add(eniId);
+      if (this.#calls?.creating === true) this.mayHaveLostAnEni = true;
+    }
     this.disk.crash(Math.round(kept * this.disk.pending));
     witness.recovered(this.index, this.disk.synced('leases'));
     onCrash();
@@ -186,6 +212,7 @@ export class SimNode {
     const { cloud, witness, report, lateCalls, log } = this.#options;
     const chance = this.#chance;
     const calls = new CallWatch({ node: this.index, instanceId: this.instanceId, cloud, witness, report });
+    this.#calls = calls;
     const once = (port: 'store' | 'metadata' | 'kernel') => (): string | null => {
       if (this.failing[port] <= 0) return null;
       this.failing[port] -= 1;

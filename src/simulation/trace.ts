@@ -31,6 +31,8 @@ export class Trace {
     for (const transition of event._transitions as AnyTransitionDefinition[]) {
       const name = transitionName(transition);
       this.transitions.add(name);
+      // A state that is left within the same step is in no snapshot.
+      this.states.add(transition.source.id);
       this.line(node, nameOf(event.actorRef as AnyActorRef), name, nowMs);
     }
   }

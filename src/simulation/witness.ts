@@ -43,7 +43,10 @@ export class Witness {
       this.#report('10', `${ip} was answered to ${container}, on disk it is ${disk?.sandbox ?? 'nobody'}'s`);
     const restUntilMs = this.restUntilMs.get(ip) ?? 0;
     if (restUntilMs > nowMs && !coolingOffered && !this.touched.has(eniId))
-      this.#report('3', `${ip} was answered to ${container} as if idle, ${restUntilMs - nowMs} ms before its rest ends`);
+      this.#report(
+        '3',
+        `${ip} was answered to ${container} as if idle, ${restUntilMs - nowMs} ms before its rest ends`,
+      );
     this.restUntilMs.delete(ip);
     this.held.set(ip, { node, container, eniId });
   }
@@ -87,7 +90,8 @@ export class Witness {
     if (eni?.type === 'Primary') this.#report('5', `${api} on the primary ENI ${eni.eniId}`);
     if (eni !== undefined && eni.instanceId !== null && eni.instanceId !== instanceId && !this.touched.has(eni.eniId))
       this.#report('5', `${api} on ${eni.eniId}, which is attached to ${eni.instanceId}`);
-    const takesAway = api === 'UnassignPrivateIpAddresses' || api === 'DetachNetworkInterface' || api === 'DeleteNetworkInterface';
+    const takesAway =
+      api === 'UnassignPrivateIpAddresses' || api === 'DetachNetworkInterface' || api === 'DeleteNetworkInterface';
     if (!takesAway) return;
     if (eni !== undefined && eni.tags['enactor/instance'] !== instanceId)
       this.#report('5', `${api} on ${eni.eniId}, which this node has not made`);
@@ -106,7 +110,8 @@ export class Witness {
     if (event.type === 'detached' && !this.outOfBand && !this.touched.has(event.eniId)) {
       this.checks += 1;
       for (const [ip, holding] of this.held)
-        if (holding.eniId === event.eniId) this.#report('2', `${event.eniId} was detached under ${ip} of ${holding.container}`);
+        if (holding.eniId === event.eniId)
+          this.#report('2', `${event.eniId} was detached under ${ip} of ${holding.container}`);
     }
   }
 

@@ -6,14 +6,15 @@
  * the cloud carries them out), 3 (as addresses are offered and answered), 4 (deadlines, same answer), 5 (slots, quotas, foreign and
  * primary ENIs), 7 within each book, 9 (one mutating call an ENI, the line's bound), 10 (at each answer and each crash). At rest: 1, 4,
  * 6 (no ENI of ours outside the factory), 7 (books, cloud and kernel agree), 8 (no call changes anything), water marks, and that every
- * node serves and can still answer. With `intents` on, that none is open at rest. Not checked: rates per API (the limit is the real
+ * node serves and can still answer. With the hazard `intents`, that none is open at rest. Not checked: rates per API (the limit is the real
  * adapter's), and 6 after each step.
  */
+import type { NodePorts } from '../../actors/ports.ts';
+import type { Log } from '../ports/log.ts';
 import { INSTANCE_TYPES } from '../vpc/instance-types.ts';
 import { VpcModel } from '../vpc/model.ts';
 import type { Change } from '../vpc/out-of-band.ts';
 import { COUNTING_ENTROPY } from '../vpc/world.ts';
-import type { Log } from '../ports/log.ts';
 import { checkRest } from './at-rest.ts';
 import { Kubelet } from './kubelet.ts';
 import type { Decision } from './plan.ts';
@@ -35,7 +36,13 @@ const STEPS_MAX = 200_000;
 
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
-export type WorldOptions = { readonly log?: Log; readonly onLine?: (line: string) => void; readonly intents?: boolean };
+export type WorldOptions = {
+  readonly log?: Log;
+  /** Hears of each transition of each actor, and of what callers do. */
+  readonly onLine?: (line: string) => void;
+  /** Wraps the ports of every life: a fault of the program itself, that the simulation has to find. */
+  readonly plant?: (ports: NodePorts) => NodePorts;
+};
 
 export class World {
   readonly trace = new Trace();
@@ -47,12 +54,10 @@ export class World {
   steps = 0;
   violation: Violation | null = null;
   readonly #scenario: Scenario;
-  readonly #options: WorldOptions;
   #disturbed = false;
 
   constructor(scenario: Scenario, options: WorldOptions = {}) {
     this.#scenario = scenario;
-    this.#options = options;
     this.trace.onLine = options.onLine ?? null;
     this.clock = new VirtualClock(scenario.startMs);
     const report: Report = (invariant, what) => {
@@ -82,7 +87,9 @@ export class World {
           witness: this.witness,
           trace: this.trace,
           report,
-          lateCalls: scenario.lateCalls,
+          lateCalls: scenario.hazards.includes('lateCalls'),
+          intents: scenario.hazards.includes('intents'),
+          plant: options.plant ?? ((ports) => ports),
           log: options.log ?? quiet,
           onCrash: () => this.kubelet.crashed(index),
         }),
@@ -117,14 +124,20 @@ export class World {
     for (const node of this.nodes)
       for (const container of [...this.kubelet.of(node.index)])
         if (container.unsure) this.kubelet.del(node.index, container.id);
+    await this.#settled();
     await this.#until(this.clock.nowMs() + (2 * CALM_MS) / 3);
     if (this.violation !== null) return;
     this.#checkRest();
+    if (this.violation !== null) return;
     const before = this.cloud.gateway.ledger.lastSeq;
     await this.#until(this.clock.nowMs() + WATCH_MS);
     const changes = this.cloud.gateway.ledger.read(before, null).filter((entry) => entry.changed);
     this.witness.checks += 1;
-    if (changes.length > 0) this.#report('8', `${changes.length} calls changed something at rest: ${changes.map((one) => one.api).join(', ')}`);
+    if (changes.length > 0)
+      this.#report(
+        '8',
+        `${changes.length} calls changed something at rest: ${changes.map((one) => one.api).join(', ')}`,
+      );
     await this.#lastPods();
   }
 
@@ -138,6 +151,7 @@ export class World {
       void this.kubelet.add(node.index, `last-${node.index}`, 110_000, null).then((lease) => {
         answered = lease !== null;
       });
+      await this.#settled();
       await this.#until(this.clock.nowMs() + 120_000);
       this.witness.checks += 1;
       if (!answered) this.#report('rest', `node ${node.index + 1} has room for ${room} and gave its last pod nothing`);
@@ -164,9 +178,11 @@ export class World {
     );
     // A slot that somebody else took meanwhile cannot be known.
     if (taken.some((eni) => this.witness.touched.has(eni.eniId))) return;
+    if (this.nodes.some((node) => node.instanceId === owner && node.mayHaveLostAnEni)) return;
     this.witness.checks += 1;
     const slots = this.cloud.slotsOf(instance.instanceType);
-    if (taken.length > slots) this.#report('5', `${eniId} is the ${taken.length}th ENI of ${owner}, which has ${slots} slots`);
+    if (taken.length > slots)
+      this.#report('5', `${eniId} is the ${taken.length}th ENI of ${owner}, which has ${slots} slots`);
   }
 
   #checkRest(): void {
@@ -177,7 +193,7 @@ export class World {
       witness: this.witness,
       report: this.#report,
       disturbed: this.#disturbed,
-      intents: this.#options.intents ?? false,
+      intents: this.#scenario.hazards.includes('intents'),
     });
   }
 
@@ -213,6 +229,8 @@ export class World {
         return this.kubelet.del(decision.node, decision.container);
       case 'crash':
         return node?.arm(decision);
+      case 'restart':
+        return node?.restart(decision.downMs);
       case 'callFault': {
         const id = this.cloud.gateway.faults.plant(decision.fault);
         this.clock.after(decision.forMs, () => this.cloud.release(id));
@@ -240,7 +258,10 @@ export class World {
     if (vSwitchId === undefined) return;
     const { model } = this.cloud;
     model.change({ change: 'withhold', vSwitchId, addresses: 10_000 }, this.clock.nowMs());
-    this.clock.after(forMs, () => void model.change({ change: 'withhold', vSwitchId, addresses: 0 }, this.clock.nowMs()));
+    this.clock.after(
+      forMs,
+      () => void model.change({ change: 'withhold', vSwitchId, addresses: 0 }, this.clock.nowMs()),
+    );
   }
 
   #outOfBand(node: SimNode, { change, which }: Decision & { do: 'outOfBand' }): void {

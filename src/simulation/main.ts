@@ -1,0 +1,154 @@
+/**
+ * `npm run simulate -- --seeds 2000 [--seed 1] [--steps 2000] [--hazards a,b] [--trace] [--json]`
+ *
+ * Runs seeds from `--seed` on (a random one when left out, printed), says how it goes, and ends with what was covered. A violation is
+ * printed with a shortened plan that still shows it; the exit code is then 1.
+ */
+import { parseArgs } from 'node:util';
+import { isMainThread } from 'node:worker_threads';
+import { everything } from './coverage.ts';
+import { runSeeds, type SeedResult, serveSeeds } from './many-seeds.ts';
+import { runScenario } from './run-seed.ts';
+import { HAZARDS, type Hazard, type ScenarioOptions, scenarioOf } from './scenario.ts';
+import { describePlan, shorten } from './shorten.ts';
+
+const PROGRESS_MS = 5_000;
+/** Failing seeds that are made short; the others are only named. */
+const SHORTENED_MAX = 3;
+const SEED_MAX = 1_000_000_000;
+
+type Arguments = {
+  readonly first: number;
+  readonly count: number;
+  readonly options: ScenarioOptions;
+  readonly json: boolean;
+  readonly trace: boolean;
+};
+
+function argumentsOf(argv: readonly string[]): Arguments {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      seeds: { type: 'string', default: '100' },
+      seed: { type: 'string' },
+      steps: { type: 'string', default: '2000' },
+      hazards: { type: 'string', default: '' },
+      trace: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  const number = (name: 'seeds' | 'steps' | 'seed', text: string): number => {
+    const value = Number(text);
+    if (!Number.isSafeInteger(value) || value < (name === 'seed' ? 0 : 1))
+      throw new RangeError(`--${name} ${text} is not a whole number above ${name === 'seed' ? -1 : 0}`);
+    return value;
+  };
+  const hazards = values.hazards === 'all' ? HAZARDS : values.hazards.split(',').filter((name) => name !== '');
+  const unknown = hazards.find((name) => !HAZARDS.includes(name as Hazard));
+  if (unknown !== undefined) throw new RangeError(`--hazards ${unknown} is none of ${HAZARDS.join(', ')}, all`);
+  return {
+    count: number('seeds', values.seeds),
+    first: values.seed === undefined ? Math.floor(Math.random() * SEED_MAX) : number('seed', values.seed),
+    options: { steps: number('steps', values.steps), hazards: hazards as Hazard[] },
+    json: values.json,
+    trace: values.trace,
+  };
+}
+
+async function simulate({ first, count, options, json, trace }: Arguments): Promise<number> {
+  const say = (text: string): void => void (json ? process.stderr : process.stdout).write(`${text}\n`);
+  const startedMs = performance.now();
+  const states = new Set<string>();
+  const transitions = new Set<string>();
+  const failed: SeedResult[] = [];
+  const sum = { seeds: 0, steps: 0, checks: 0, crashes: 0, crashed: 0 };
+  const rates = (): string => {
+    const seconds = (performance.now() - startedMs) / 1000;
+    return `${(sum.seeds / seconds).toFixed(1)} schedules/s, ${Math.round(sum.steps / seconds)} steps/s`;
+  };
+  say(
+    `seeds ${first} to ${first + count - 1}${options.hazards?.length ? `, hazards ${options.hazards.join(', ')}` : ''}`,
+  );
+  const progress = setInterval(
+    () => say(`  ${sum.seeds} of ${count} seeds, ${rates()}, ${failed.length} with a violation`),
+    PROGRESS_MS,
+  );
+  const seeds = Array.from({ length: count }, (_, index) => first + index);
+  try {
+    await runSeeds(seeds, options, new URL(import.meta.url), (result) => {
+      sum.seeds += 1;
+      sum.steps += result.steps;
+      sum.checks += result.checks;
+      sum.crashes += result.crashes;
+      sum.crashed += result.crashes > 0 ? 1 : 0;
+      for (const name of result.newStates) states.add(name);
+      for (const name of result.newTransitions) transitions.add(name);
+      if (result.violation === null) return;
+      failed.push(result);
+      const { invariant, what, step } = result.violation;
+      say(`VIOLATION of ${invariant}, seed ${result.seed}, step ${step}: ${what}`);
+    });
+  } finally {
+    clearInterval(progress);
+  }
+
+  const all = everything();
+  const covered = (of: ReadonlySet<string>, seen: ReadonlySet<string>) => {
+    const missing = [...of].filter((name) => !seen.has(name));
+    return { covered: of.size - missing.length, of: of.size, missing };
+  };
+  const statesCovered = covered(all.states, states);
+  const transitionsCovered = covered(all.transitions, transitions);
+  say(
+    `${sum.seeds} seeds (${sum.crashed} with crashes, ${sum.crashes} in all), ${sum.steps} steps, ${sum.checks} checks: ${rates()}`,
+  );
+  say(
+    `chart states ${statesCovered.covered} of ${statesCovered.of}; not: ${statesCovered.missing.join(' ') || 'none'}`,
+  );
+  say(
+    `transitions ${transitionsCovered.covered} of ${transitionsCovered.of}; not: ${transitionsCovered.missing.join(' ') || 'none'}`,
+  );
+  say(
+    failed.length === 0
+      ? 'no violation'
+      : `${failed.length} seeds with a violation: ${failed.map((one) => one.seed).join(' ')}`,
+  );
+
+  const violations = [];
+  for (const [index, { seed, violation }] of failed.entries()) {
+    if (index >= SHORTENED_MAX) {
+      violations.push({ seed, ...violation });
+      continue;
+    }
+    const scenario = scenarioOf(seed, options);
+    const short = await shorten(scenario);
+    violations.push({ seed, ...violation, plan: short?.plan ?? null });
+    if (short === null) {
+      say(`seed ${seed} did not fail again: the simulation is not deterministic, which is a fault of its own`);
+      continue;
+    }
+    const { invariant, what, step } = short.violation;
+    say(`\nseed ${seed}, made short in ${short.runs} runs: ${short.plan.length} of ${scenario.plan.length} decisions`);
+    say(describePlan(scenario, short.plan));
+    say(`  violates ${invariant} at step ${step}: ${what}`);
+    if (trace) await runScenario(scenario, short.plan, { onLine: say });
+  }
+  if (json) {
+    const { seeds, steps, checks } = sum;
+    process.stdout.write(
+      `${JSON.stringify({ seeds, steps, checks, violations, statesCovered, transitionsCovered })}\n`,
+    );
+  }
+  return failed.length === 0 ? 0 : 1;
+}
+
+if (!isMainThread) serveSeeds();
+else {
+  try {
+    process.exitCode = await simulate(argumentsOf(process.argv.slice(2)));
+  } catch (error) {
+    if (!(error instanceof RangeError) && !(error instanceof TypeError)) throw error;
+    process.stderr.write(`simulate: ${error.message}\n`);
+    process.exitCode = 2;
+  }
+}

@@ -1,0 +1,109 @@
+/** Faults of the program itself, planted at its ports: the simulation has to find each, and say which invariant it breaks. */
+import t from 'tap';
+import type { NodePorts } from '../../actors/ports.ts';
+import { runSeed } from '../../src/simulation/run-seed.ts';
+import { scenarioOf } from '../../src/simulation/scenario.ts';
+import { shorten } from '../../src/simulation/shorten.ts';
+import type { Violation } from '../../src/simulation/violation.ts';
+
+const SEEDS = Array.from({ length: 40 }, (_, index) => index + 1);
+
+async function found(plant: (ports: NodePorts) => NodePorts): Promise<(Violation & { seed: number }) | null> {
+  for (const seed of SEEDS) {
+    const { violation } = await runSeed(seed, { steps: 400 }, { plant });
+    if (violation !== null) return { ...violation, seed };
+  }
+  return null;
+}
+
+/** Every method of `real` but those of `instead`. */
+const over = <T extends object>(real: T, instead: Partial<T>): T => Object.assign(Object.create(real), instead);
+
+const planted: Record<string, { invariant: string; plant: (ports: NodePorts) => NodePorts }> = {
+  'an answer before the write is synced': {
+    invariant: '10',
+    plant: ({ store, ...rest }) => ({
+      ...rest,
+      store: over(store, {
+        write: async (ops) => {
+          void store.write(ops).catch(() => undefined);
+        },
+      }),
+    }),
+  },
+  'leases that are not read at start': {
+    invariant: '1',
+    plant: ({ store, ...rest }) => ({
+      ...rest,
+      store: over(store, { read: async (name) => (name === 'leases' ? [] : await store.read(name)) }),
+    }),
+  },
+  'an unassign that takes one address more': {
+    invariant: '2',
+    plant: ({ cloud, ...rest }) => {
+      const assigned = new Map<string, string[]>();
+      return {
+        ...rest,
+        cloud: over(cloud, {
+          assignIpv4: async (eniId, count, token, signal) => {
+            const ips = await cloud.assignIpv4(eniId, count, token, signal);
+            assigned.set(eniId, [...(assigned.get(eniId) ?? []), ...ips]);
+            return ips;
+          },
+          unassignIpv4: (eniId, ips, signal) => {
+            const more = (assigned.get(eniId) ?? []).filter((ip) => !ips.includes(ip)).slice(0, 1);
+            return cloud.unassignIpv4(eniId, [...ips, ...more], signal);
+          },
+        }),
+      };
+    },
+  },
+  'a detach that touches the primary ENI': {
+    invariant: '5',
+    plant: ({ cloud, ...rest }) => ({
+      ...rest,
+      cloud: over(cloud, {
+        detachEni: async (_eniId, instanceId, signal) => {
+          const enis = await cloud.describeEnis({ instanceId }, signal);
+          const primary = enis.find((eni) => eni.type === 'Primary')?.eniId ?? '';
+          await cloud.detachEni(primary, instanceId, signal);
+        },
+      }),
+    }),
+  },
+  'a second ENI for every one that is made': {
+    invariant: '5',
+    plant: ({ cloud, ...rest }) => ({
+      ...rest,
+      cloud: over(cloud, {
+        createEni: async (wanted, signal) => {
+          await cloud.createEni({ ...wanted, clientToken: `${wanted.clientToken}-2` }, signal);
+          return await cloud.createEni(wanted, signal);
+        },
+      }),
+    }),
+  },
+  'a promise that is never kept': {
+    invariant: '4',
+    plant: ({ store, ...rest }) => ({
+      ...rest,
+      store: over(store, { write: () => new Promise(() => undefined) }),
+    }),
+  },
+};
+
+for (const [name, { invariant, plant }] of Object.entries(planted)) {
+  t.test(`planted: ${name} breaks invariant ${invariant}, and is found`, async (t) => {
+    const violation = await found(plant);
+    t.match(violation, { invariant }, violation?.what ?? 'nothing was found');
+  });
+}
+
+t.test('planted: a failing plan is made short, and the short one still fails', async (t) => {
+  const plant = planted['an answer before the write is synced']?.plant;
+  if (plant === undefined) throw new Error('no such plant');
+  const scenario = scenarioOf(2, { steps: 400 });
+  const short = await shorten(scenario, { plant });
+  t.match(short?.violation, { invariant: '10' });
+  t.ok((short?.plan.length ?? 99) <= 3, `${short?.plan.length} of ${scenario.plan.length} decisions are left`);
+});

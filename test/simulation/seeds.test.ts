@@ -1,0 +1,47 @@
+/** The simulation as part of every test run: some seeds that are always the same, and some that never are. */
+import t from 'tap';
+import { runSeed } from '../../src/simulation/run-seed.ts';
+import { scenarioOf } from '../../src/simulation/scenario.ts';
+import { describePlan, shorten } from '../../src/simulation/shorten.ts';
+
+const STEPS = 700;
+const FIXED = Array.from({ length: 16 }, (_, index) => index + 1);
+const RANDOM = Array.from({ length: 16 }, () => Math.floor(Math.random() * 1_000_000_000));
+
+async function asserted(test: typeof t, seed: number): Promise<{ steps: number; crashes: number }> {
+  const { violation, steps, crashes } = await runSeed(seed, { steps: STEPS });
+  if (violation === null) test.pass(`seed ${seed}: ${steps} steps, ${crashes} crashes`);
+  else {
+    const scenario = scenarioOf(seed, { steps: STEPS });
+    const short = await shorten(scenario, {}, 100);
+    const plan = describePlan(scenario, short?.plan ?? scenario.plan);
+    test.fail(`seed ${seed}, invariant ${violation.invariant}, step ${violation.step}: ${violation.what}\n${plan}`);
+  }
+  return { steps, crashes };
+}
+
+t.test('simulation: the fixed seeds hold every invariant, through crashes and faults', async (t) => {
+  let crashes = 0;
+  let steps = 0;
+  for (const seed of FIXED) {
+    const done = await asserted(t as typeof import('tap').default, seed);
+    crashes += done.crashes;
+    steps += done.steps;
+  }
+  t.ok(crashes >= FIXED.length, `${crashes} crashes`);
+  t.ok(steps >= (FIXED.length * STEPS) / 2, `${steps} steps`);
+});
+
+t.test('simulation: random seeds hold every invariant', async (t) => {
+  t.comment(`seeds ${RANDOM.join(' ')}; one alone: npm run simulate -- --seeds 1 --steps ${STEPS} --seed <seed>`);
+  for (const seed of RANDOM) await asserted(t as typeof import('tap').default, seed);
+});
+
+t.test('simulation: a seed replays exactly, and another one does not', async (t) => {
+  for (const seed of [2, 3, 5, 7]) {
+    const [first, again] = [await runSeed(seed, { steps: 400 }), await runSeed(seed, { steps: 400 })];
+    t.equal(first.hash, again.hash, `seed ${seed}: ${first.hash}`);
+    t.equal(first.steps, again.steps);
+  }
+  t.not((await runSeed(2, { steps: 400 })).hash, (await runSeed(3, { steps: 400 })).hash);
+});
