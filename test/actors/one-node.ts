@@ -5,14 +5,16 @@ import { randomUUID } from 'node:crypto';
 import { startNode } from '../../actors/node.ts';
 import { ecsCloud } from '../../src/adapters/ecs/ecs-cloud.ts';
 import { type MemoryDisk, memoryStore } from '../../src/adapters/level/memory-store.ts';
+import { EnactorError } from '../../src/core/errors.ts';
 import type { Lease } from '../../src/core/lease.ts';
 import { defaultSettings, type Settings } from '../../src/core/settings.ts';
 import { LAB_ACCESS_KEY } from '../../src/lab/cloud/keys.ts';
 import { type RunningCloud, runCloud } from '../../src/lab/cloud/run-cloud.ts';
 import type { Log } from '../../src/ports/log.ts';
+import type { Store } from '../../src/ports/store.ts';
 import { FakeKernel } from '../../src/simulation/fake-kernel.ts';
-import type { Settings as CloudSettings } from '../../src/vpc/settings.ts';
-import { defaultTopology } from '../../src/vpc/topology.ts';
+import type { Settings as CloudSettings, Profile } from '../../src/vpc/settings.ts';
+import { defaultTopology, type Topology } from '../../src/vpc/topology.ts';
 
 const INSTANCE = 'i-lab-node-1';
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -30,12 +32,20 @@ export async function oneNode(options: {
   settings?: Partial<Settings>;
   instanceType?: string;
   cloud?: Partial<CloudSettings>;
+  /** Default: the lab's with one node of `instanceType`. */
+  topology?: Topology;
+  profile?: Profile;
+  log?: Log;
+  kernel?: FakeKernel;
+  /** One call of the cloud. */
+  timeoutMs?: number;
 }) {
-  const topology = defaultTopology(options.instanceType ?? 'ecs.g7.large', 1);
-  const cloud = await runCloud({ listen: '127.0.0.1:0', topology, profile: 'fast', settings: options.cloud ?? {} });
+  const topology = options.topology ?? defaultTopology(options.instanceType ?? 'ecs.g7.large', 1);
+  const { profile = 'fast', cloud: cloudSettings = {} } = options;
+  const cloud = await runCloud({ listen: '127.0.0.1:0', topology, profile, settings: cloudSettings });
   const disk: MemoryDisk = new Map();
-  const kernel = new FakeKernel();
-  const settings: Settings = {
+  const kernel = options.kernel ?? new FakeKernel();
+  let settings: Settings = {
     ...defaultSettings,
     nodeName: 'node-1',
     coolDownMs: 50,
@@ -44,6 +54,9 @@ export async function oneNode(options: {
     backoffMs: 20,
     backoffMaxMs: 200,
     holdDownMs: 300,
+    attachTimeoutMs: 600,
+    settleTimeoutMs: 150,
+    detachTimeoutMs: 400,
     ...options.settings,
   };
   const start = () => {
@@ -54,7 +67,7 @@ export async function oneNode(options: {
         cloud: ecsCloud({
           accessKeyId: LAB_ACCESS_KEY.accessKeyId,
           accessKeySecret: LAB_ACCESS_KEY.accessKeySecret,
-          timeoutMs: 5_000,
+          timeoutMs: options.timeoutMs ?? 5_000,
           rateLimits: {},
           region: async () => topology.regionId,
           ecsEndpoint: endpoint,
@@ -62,16 +75,36 @@ export async function oneNode(options: {
           scheme: 'http',
         }),
         metadata: { identity: async () => identityOf(cloud), enis: async () => [] },
-        store: memoryStore(disk),
+        store: failing(memoryStore(disk), () => {
+          writesToFail -= 1;
+          return writesToFail >= 0;
+        }),
         kernel,
         clock: { nowMs: () => Date.now() },
         entropy: { token: () => randomUUID(), fraction: () => Math.random() },
-        log: process.env.LOUD === undefined ? quiet : loud,
+        log: process.env.LOUD === undefined ? (options.log ?? quiet) : loud,
       },
     });
   };
+  let writesToFail = 0;
   let node = start();
+  const admin = async (path: string, body: object): Promise<void> => {
+    const answer = await fetch(`${cloud.adminUrl}/${path}`, { method: 'POST', body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(await answer.text());
+  };
   return {
+    /** Plants a fault in the cloud (src/lab/cloud/admin.md). */
+    fault: (api: string, fault: object) => admin('faults', { api, ...fault }),
+    /** The next `times` calls of the API are refused with this code. */
+    refuse: (api: string, code: string, times = 1) => admin('faults', { api, effect: 'fail', code, times }),
+    change: (change: object) => admin('change', change),
+    mend: async () => {
+      await fetch(`${cloud.adminUrl}/faults`, { method: 'DELETE' });
+    },
+    /** The next `times` writes to the store fail. */
+    failWrites: (times: number) => {
+      writesToFail = times;
+    },
     cloud,
     disk,
     kernel,
@@ -89,9 +122,10 @@ export async function oneNode(options: {
     report: () => node.introspection.report(),
     truth: () => cloud.model.truth(Date.now()).enis.filter((eni) => eni.type !== 'Primary'),
     calls: (api: string) => cloud.live.gateway.ledger.read(0, api),
-    /** A new life of the daemon over the same disk. */
-    restart: async () => {
+    /** A new life of the daemon over the same disk, with other settings if any are given. */
+    restart: async (changed: Partial<Settings> = {}) => {
       await node.stop();
+      settings = { ...settings, ...changed };
       node = start();
       await node.whenServing(AbortSignal.timeout(10_000));
     },
@@ -99,6 +133,16 @@ export async function oneNode(options: {
     stop: async () => {
       await node.stop();
       await cloud.close();
+    },
+  };
+}
+
+function failing(store: Store, fails: () => boolean): Store {
+  return {
+    ...store,
+    write: async (ops) => {
+      if (fails()) throw new EnactorError('store', 'no space left on device');
+      await store.write(ops);
     },
   };
 }
