@@ -106,7 +106,10 @@ function checkPool(node: SimNode, { disturbed, witness, report }: RestOptions): 
     | { idle: number; cooling: number; spare: number; waiting: number; room: number }
     | null
     | undefined;
-  if (totals === null || totals === undefined) return report('rest', `node ${node.index + 1} knows no totals`);
+  if (totals === null || totals === undefined) {
+    report('rest', `node ${node.index + 1} knows no totals`);
+    return;
+  }
   const bounds = node.snapshot('idlePool')?.context.bounds as { minIdle: number; maxIdle: number };
   const sheddable = node.books.enis.reduce((sum, { context }) => {
     const { ours, book } = context;

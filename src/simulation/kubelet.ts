@@ -142,7 +142,10 @@ export class Kubelet {
     const { system } = node;
     this.#trace.line(node.index, container.id, 'DEL', this.#clock.nowMs());
     const again = (): void => void this.#clock.after(DEL_RETRY_MS, () => this.#tryDel(node, container, ip));
-    if (!node.up || system === null) return again();
+    if (!node.up || system === null) {
+      again();
+      return;
+    }
     container.pendingDels += 1;
     const pending = this.#open(node, container, DEL_WITHIN_MS, again);
     const order = container.sent;

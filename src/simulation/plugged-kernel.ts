@@ -80,7 +80,10 @@ export function pluggedKernel(options: {
           if (life.over) return void stop();
           if (!open || !devices.macs.has(wanted.mac.toLowerCase())) return;
           const failure = failing();
-          if (failure !== null) return end(() => reject(new EnactorError('device', `ENI ${wanted.mac}: ${failure}`)));
+          if (failure !== null) {
+            end(() => reject(new EnactorError('device', `ENI ${wanted.mac}: ${failure}`)));
+            return;
+          }
           const device = devices.setUp(wanted);
           if (device !== null) end(() => resolve(device));
         };

@@ -121,7 +121,10 @@ export class Witness {
   }
 
   #taken(ip: string, what: string, eniId: string): void {
-    if (this.touched.has(eniId)) return this.lost(ip);
+    if (this.touched.has(eniId)) {
+      this.lost(ip);
+      return;
+    }
     this.checks += 1;
     const holding = this.held.get(ip);
     if (holding !== undefined) this.#report('2', `${what}: ${ip} is held by ${holding.container}`);

@@ -172,7 +172,10 @@ export class World {
     const { enis, instances } = this.cloud.model.truth(this.clock.nowMs());
     const owner = enis.find((eni) => eni.eniId === eniId)?.tags['enactor/instance'];
     const instance = instances.find((one) => one.instanceId === owner);
-    if (instance === undefined) return this.#report('5', `${eniId} was made with the tags of no instance`);
+    if (instance === undefined) {
+      this.#report('5', `${eniId} was made with the tags of no instance`);
+      return;
+    }
     const taken = enis.filter(
       (eni) => eni.instanceId === owner || (eni.instanceId === null && eni.tags['enactor/instance'] === owner),
     );
@@ -226,11 +229,14 @@ export class World {
         void this.kubelet.add(decision.node, decision.container, decision.withinMs, decision.abortMs);
         return;
       case 'del':
-        return this.kubelet.del(decision.node, decision.container);
+        this.kubelet.del(decision.node, decision.container);
+        return;
       case 'crash':
-        return node?.arm(decision);
+        node?.arm(decision);
+        return;
       case 'restart':
-        return node?.restart(decision.downMs);
+        node?.restart(decision.downMs);
+        return;
       case 'callFault': {
         const id = this.cloud.gateway.faults.plant(decision.fault);
         this.clock.after(decision.forMs, () => this.cloud.release(id));
@@ -247,7 +253,8 @@ export class World {
         });
         return;
       case 'drySwitch':
-        return this.#drySwitch(decision.vSwitch, decision.forMs);
+        this.#drySwitch(decision.vSwitch, decision.forMs);
+        return;
       case 'outOfBand':
         if (node !== undefined) this.#outOfBand(node, decision);
     }

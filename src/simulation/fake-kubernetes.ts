@@ -1,0 +1,95 @@
+/**
+ * Port Kubernetes in memory, thin: pods and nodes that somebody puts there, a watch that tells of each change, events that are counted.
+ * The fake of src/adapters/kubernetes, held to the same contract suite (test/contracts/kubernetes.ts).
+ *
+ * What it cannot show: connections that break, and what the adapter does about them.
+ */
+import type { KubeEvent, Kubernetes, Node, Pod, PodWatchEvent } from '../ports/kubernetes.ts';
+
+const MESSAGE_MAX_BYTES = 1_024;
+
+export class FakeKubernetes implements Kubernetes {
+  readonly #pods = new Map<string, Pod>();
+  readonly #nodes = new Map<string, Node>();
+  readonly #watchers = new Set<{ readonly nodeName: string; readonly tell: (event: PodWatchEvent) => void }>();
+  /** JSON of the event -> how often. */
+  readonly events = new Map<string, number>();
+
+  putPod(pod: Pod): void {
+    this.#pods.set(`${pod.namespace}/${pod.name}`, pod);
+    this.#tell({ type: 'changed', pod });
+  }
+
+  deletePod(namespace: string, name: string): void {
+    const pod = this.#pods.get(`${namespace}/${name}`);
+    if (pod === undefined) return;
+    this.#pods.delete(`${namespace}/${name}`);
+    this.#tell({ type: 'gone', pod });
+  }
+
+  putNode(node: Node): void {
+    this.#nodes.set(node.name, node);
+  }
+
+  #tell(event: Exclude<PodWatchEvent, { type: 'synced' }>): void {
+    for (const { nodeName, tell } of this.#watchers) if (event.pod.nodeName === nodeName) tell(event);
+  }
+
+  async getPod(namespace: string, name: string, signal: AbortSignal): Promise<Pod | null> {
+    throwIfAborted(signal);
+    return this.#pods.get(`${namespace}/${name}`) ?? null;
+  }
+
+  async getNode(name: string, signal: AbortSignal): Promise<Node | null> {
+    throwIfAborted(signal);
+    return this.#nodes.get(name) ?? null;
+  }
+
+  async listNodePods(nodeName: string, signal: AbortSignal): Promise<Pod[]> {
+    throwIfAborted(signal);
+    return [...this.#pods.values()].filter((pod) => pod.nodeName === nodeName);
+  }
+
+  async watchNodePods(
+    nodeName: string,
+    onEvent: (event: PodWatchEvent) => void | Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (signal.aborted) return;
+    const pods = await this.listNodePods(nodeName, signal);
+    // One event after another: the next is told when the promise of the one before has settled, whatever it came to.
+    let telling = Promise.resolve();
+    const tell = (event: PodWatchEvent): void => {
+      telling = telling.then(async () => {
+        if (!signal.aborted) await onEvent(event);
+      });
+      telling = telling.catch(() => undefined);
+    };
+    const watcher = { nodeName, tell };
+    tell({ type: 'synced', pods });
+    this.#watchers.add(watcher);
+    await new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+      if (signal.aborted) resolve();
+    });
+    this.#watchers.delete(watcher);
+  }
+
+  async recordEvent(event: KubeEvent, signal: AbortSignal): Promise<void> {
+    throwIfAborted(signal);
+    const key = JSON.stringify({ ...event, message: cut(event.message) });
+    this.events.set(key, (this.events.get(key) ?? 0) + 1);
+  }
+}
+
+function throwIfAborted(signal: AbortSignal): void {
+  if (signal.aborted) throw Object.assign(new Error('the call was aborted'), { name: 'AbortError' });
+}
+
+/** At a whole character, with a mark that something is missing. */
+function cut(message: string): string {
+  if (Buffer.byteLength(message) <= MESSAGE_MAX_BYTES) return message;
+  let text = message;
+  while (Buffer.byteLength(text) > MESSAGE_MAX_BYTES - 3) text = text.slice(0, -1);
+  return `${text}…`;
+}

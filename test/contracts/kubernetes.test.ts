@@ -1,0 +1,57 @@
+import { join } from 'node:path';
+import t from 'tap';
+import { connectKubernetes } from '../../src/adapters/kubernetes/kubernetes-api.ts';
+import { FakeKubernetes } from '../../src/simulation/fake-kubernetes.ts';
+import { cluster, podBody } from '../lab/apiserver/client.ts';
+import { kubernetesContract } from './kubernetes.ts';
+
+kubernetesContract(t, 'kubernetes over HTTPS', async (t) => {
+  const kubeconfigPath = join(t.testdir(), 'kubeconfig');
+  const { api } = await cluster(t, { kubeconfigPath });
+  const ns = { namespace: 'default' };
+  return {
+    kubernetes: await connectKubernetes({ kubeconfigPath, component: 'enactord', host: 'n1' }),
+    createPod: async (name, nodeName) => {
+      await api.createNamespacedPod({ ...ns, body: podBody(name, { nodeName }) });
+    },
+    deletePod: async (name) => {
+      await api.deleteNamespacedPod({ ...ns, name, gracePeriodSeconds: 0 });
+    },
+    createNode: async (name, podCIDR, address) => {
+      const status = { addresses: [{ type: 'InternalIP', address }] };
+      await api.createNode({ body: { metadata: { name }, spec: { podCIDR }, status } });
+    },
+    events: async () =>
+      (await api.listNamespacedEvent(ns)).items.map(({ reason = '', message = '', count = 0 }) => ({
+        reason,
+        message,
+        count,
+      })),
+  };
+});
+
+kubernetesContract(t, 'fake kubernetes', async () => {
+  const kubernetes = new FakeKubernetes();
+  const none = { hostNetwork: false, labels: {}, annotations: {}, podIPs: [], deletionMs: null, ownerKind: null };
+  return {
+    kubernetes,
+    createPod: async (name, nodeName) =>
+      kubernetes.putPod({ ...none, namespace: 'default', name, uid: `uid-${name}`, nodeName, phase: 'Pending' }),
+    deletePod: async (name) => kubernetes.deletePod('default', name),
+    createNode: async (name, podCidr, internalIp) =>
+      kubernetes.putNode({
+        name,
+        uid: `uid-${name}`,
+        labels: {},
+        annotations: {},
+        podCidrs: [podCidr],
+        internalIps: [internalIp],
+        providerId: null,
+      }),
+    events: async () =>
+      [...kubernetes.events].map(([text, count]) => {
+        const { reason, message } = JSON.parse(text) as { reason: string; message: string };
+        return { reason, message, count };
+      }),
+  };
+});
