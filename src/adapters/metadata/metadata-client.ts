@@ -77,6 +77,8 @@ export class MetadataClient {
     this.#renewal ??= this.#issue().finally(() => {
       this.#renewal = null;
     });
+    // When every reader has been aborted nobody is left to hear of a failure, which must not end the process.
+    this.#renewal.catch(() => {});
     return unlessAborted(this.#renewal, signal);
   }
 
