@@ -58,7 +58,7 @@ export type EniContext = EniPlan & {
   readonly book: AddressBook;
   /** Requests that wait for the next addresses, oldest first. */
   readonly queue: readonly Queued[];
-  /** Addresses the pool wants beyond the queue. */
+  /** Addresses to ask for besides those under way, also when nobody waits for them. */
   readonly growBy: number;
   /** Addresses the call under way asks for. */
   readonly arriving: number;
@@ -120,11 +120,11 @@ export function summaryOf(context: EniContext): EniSummary {
   };
 }
 
-/** Addresses the next Assign should ask for. */
-export function wanted(context: EniContext): number {
-  const { idle } = countsOf(context.book);
-  const missing = context.queue.length + context.growBy - Math.min(idle, context.queue.length);
-  return Math.max(0, Math.min(missing, context.limit - context.book.length, ASSIGN_MAX));
+/** Addresses the next Assign should ask for: those of `growBy` serve the queue too, and the pool asks again for what it lacks. */
+export function wanted({ book, queue, growBy, limit }: EniContext): number {
+  const { idle } = countsOf(book);
+  const missing = Math.max(queue.length - idle, growBy);
+  return Math.max(0, Math.min(missing, limit - book.length, ASSIGN_MAX));
 }
 
 /** The name of the next call: the same one as long as nothing has started a new one. */

@@ -414,10 +414,9 @@ export const eniMachine = setup({
           entry: [
             assign(({ context }) => {
               const count = wanted(context);
-              const extra = Math.max(0, count - context.queue.length);
               return {
                 arriving: count,
-                growBy: context.growBy - Math.min(context.growBy, extra),
+                growBy: Math.max(0, context.growBy - count),
                 calls: context.calls + 1,
               };
             }),

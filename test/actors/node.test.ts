@@ -1,4 +1,5 @@
 import t from 'tap';
+import { atRest, troubles } from './at-rest.ts';
 import { eventually, oneNode } from './one-node.ts';
 
 t.test('node: the first pod takes the primary address of a new ENI, without an Assign', async (t) => {
@@ -69,6 +70,18 @@ t.test('idlePool: fills to the low water mark and sheds above the high one', asy
   t.equal(lab.calls('UnassignPrivateIpAddresses').length, rest, 'no churn at rest');
   const owned = lab.truth().reduce((sum, eni) => sum + eni.ipv4.length, 0);
   t.equal(owned, idle(), 'the truth has what the book says');
+});
+
+t.test('idlePool: a burst leaves exactly the low water mark, however its orders cross with it', async (t) => {
+  const lab = await oneNode({ instanceType: 'ecs.g7.xlarge', settings: { minIdle: 5, maxIdle: 40 } });
+  t.teardown(lab.stop);
+  await lab.serving();
+  for (const size of [1, 7, 3, 12]) {
+    await Promise.all(Array.from({ length: size }, (_, i) => lab.add(`b${size}-${i}`)));
+    await atRest(lab);
+    t.equal(lab.report().pool?.counts.idle, 5, `after ${size} pods at once`);
+  }
+  t.same(troubles(lab), []);
 });
 
 t.test('node: a full node refuses with the numbers, and serves again when a pod goes', async (t) => {
