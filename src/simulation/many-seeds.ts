@@ -11,6 +11,9 @@ export type SeedResult = Omit<Outcome, 'states' | 'transitions'> & {
   readonly newTransitions: readonly string[];
 };
 
+/** Actors make much garbage that dies young: room for it saves a sixth of the time. */
+const YOUNG_MB = 192;
+
 type Task = { readonly seed: number; readonly options: ScenarioOptions };
 
 /** To be called by a worker thread: does what it is told until it is ended. */
@@ -36,7 +39,10 @@ export async function runSeeds(
   onResult: (result: SeedResult) => void,
 ): Promise<void> {
   const left = [...seeds];
-  const workers = Array.from({ length: Math.min(availableParallelism(), seeds.length) }, () => new Worker(program));
+  const workers = Array.from(
+    { length: Math.min(availableParallelism(), seeds.length) },
+    () => new Worker(program, { resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } }),
+  );
   const drive = (worker: Worker): Promise<void> =>
     new Promise((resolve, reject) => {
       const next = (): void => {
