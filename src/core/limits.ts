@@ -7,6 +7,16 @@ export const SOCKET_PATH_MAX_BYTES = 107;
 export const PLUGIN_DEADLINE_MS = 110_000;
 export const DAEMON_DEADLINE_MS = 118_000;
 
+const ANSWER_RESERVE_MS = 500;
+
+/**
+ * What a callee may use of the time its caller waits: all but a little, in which the answer travels. Of two timers that end at once the
+ * outer one wins, and it knows nothing of the cause that the inner one would have told.
+ */
+export function innerTimeoutMs(outerMs: number): number {
+  return Math.max(0, outerMs - Math.min(ANSWER_RESERVE_MS, Math.ceil(outerMs / 10)));
+}
+
 /** Null when the path can be bound and dialled as it is written, else the sentence to show. */
 export function socketPathProblem(path: string): string | null {
   const size = new TextEncoder().encode(path).length;

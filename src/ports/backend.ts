@@ -7,7 +7,7 @@ import type { BackendMethod, BackendMethods } from '../core/wire.ts';
 export type Call = {
   /** Fires when the caller went away or its deadline passed: nobody reads an answer any more. */
   readonly signal: AbortSignal;
-  /** The caller's deadline, at most the daemon's own. */
+  /** A little before the caller's deadline, and at most the daemon's own: until then a cause can still be told. */
   readonly untilMs: number;
 };
 

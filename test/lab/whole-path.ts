@@ -45,6 +45,8 @@ export type RunOptions = {
   readonly started?: (child: ChildProcess) => void;
   /** Shell commands before the plugin, in a mount namespace of their own, as the node. */
   readonly before?: string;
+  /** A shell's redirections, such as `2>&-`. */
+  readonly redirect?: string;
 };
 
 export class Ran {
@@ -154,10 +156,11 @@ export class Runtime {
   /** Breaches of I6 are collected in `problems`; a plugin that the test killed is none. */
   async run(verb: Verb, { id, netns, pod, namespace, uid }: Sandbox, options: RunOptions = {}): Promise<Ran> {
     const plugin = join(DIST, 'enactor-cni');
-    const { command, args } =
-      options.before === undefined
-        ? this.node.guest.netns.command(plugin, [])
-        : this.node.guest.netns.command('unshare', ['--mount', 'sh', '-c', `${options.before} && exec "$0"`, plugin]);
+    const { before = 'true', redirect = '' } = options;
+    const shell = ['--mount', 'sh', '-c', `${before} && exec "$0" ${redirect}`, plugin];
+    const bare = options.before === undefined && options.redirect === undefined;
+    const host = this.node.guest.netns;
+    const { command, args } = bare ? host.command(plugin, []) : host.command('unshare', shell);
     const beginMs = performance.now();
     const child = spawn(command, args, {
       stdio: 'pipe',
@@ -245,6 +248,10 @@ export class Runtime {
 
   async clearFaults(): Promise<void> {
     await this.#admin('DELETE', 'faults');
+  }
+
+  async clearFault(id: string): Promise<void> {
+    await this.#admin('DELETE', `faults/${id}`);
   }
 
   async change(...changes: readonly object[]): Promise<void> {

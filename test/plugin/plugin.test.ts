@@ -36,7 +36,7 @@ test('plugin: ADD gives a pod its address, CHECK finds it, DEL takes all away, t
   t.notOk('dns' in added.json());
   t.match(daemon.calls[0], {
     method: 'AllocIP',
-    timeoutMs: '100000',
+    timeoutMs: '99500',
     body: {
       K8sPodName: 'web-0',
       K8sPodNamespace: 'default',

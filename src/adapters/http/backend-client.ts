@@ -4,7 +4,7 @@
  * What carries the bytes is handed in (post-bun.ts in the compiled plugin, post-node.ts under Node), since Bun's own fetch
  * costs a third of what node:http does. Source: connectrpc.com/docs/protocol, unary requests; facts/ground, plugin start-up.
  */
-import { socketPathProblem } from '../../core/limits.ts';
+import { innerTimeoutMs, socketPathProblem } from '../../core/limits.ts';
 import { BACKEND_SERVICE, type BackendMethod, type BackendMethods } from '../../core/wire.ts';
 
 export type PostRequest = {
@@ -79,7 +79,7 @@ async function call<M extends BackendMethod>(
   const headers = {
     'content-type': 'application/json',
     'connect-protocol-version': '1',
-    'connect-timeout-ms': `${Math.max(1, Math.round(timeoutMs))}`,
+    'connect-timeout-ms': `${Math.max(1, Math.round(innerTimeoutMs(timeoutMs)))}`,
   };
   let answer: Awaited<ReturnType<Post>>;
   try {

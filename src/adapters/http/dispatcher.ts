@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { EnactorError } from '../../core/errors.ts';
-import { DAEMON_DEADLINE_MS } from '../../core/limits.ts';
+import { DAEMON_DEADLINE_MS, innerTimeoutMs } from '../../core/limits.ts';
 import type { BackendMethod, BackendMethods } from '../../core/wire.ts';
 import type { Backend } from '../../ports/backend.ts';
 
@@ -60,7 +60,7 @@ export async function dispatch<M extends BackendMethod>(
   const request = parsed(method, wire);
   const timeoutMs = Math.max(0, Math.min(caller.timeoutMs ?? DAEMON_DEADLINE_MS, DAEMON_DEADLINE_MS));
   const ended = new AbortController();
-  const untilMs = Date.now() + timeoutMs;
+  const untilMs = Date.now() + innerTimeoutMs(timeoutMs);
 
   return await new Promise((resolve, reject) => {
     const end = (failure: EnactorError) => {

@@ -66,7 +66,7 @@ t.test('json: a request reaches the backend with its defaults, and the reply com
     PodUid: '',
   });
   const untilMs = seen[0]?.call.untilMs ?? 0;
-  t.ok(untilMs >= before + 5000 && untilMs <= Date.now() + 5000, 'the deadline is the caller’s');
+  t.ok(untilMs >= before + 4500 && untilMs <= Date.now() + 4500, 'a little before the caller’s deadline');
 });
 
 t.test('json: without a time-out, and with one that is too long, the daemon’s own deadline holds', async (t) => {
@@ -158,6 +158,16 @@ t.test('json: at the deadline the caller gets an answer and the backend’s sign
   t.equal(status, 504);
   t.equal(body.code, 'deadline_exceeded');
   t.equal(seen[0]?.call.signal.aborted, true);
+});
+
+t.test('json: a backend that gives up at its deadline is heard, since only it knows the cause', async (t) => {
+  const { backend } = fakeBackend(async ({ call }) => {
+    await new Promise((resolve) => setTimeout(resolve, call.untilMs - Date.now()));
+    throw new EnactorError('cloud', 'QuotaExceeded.Eni');
+  });
+  const socket = await serve(t, backend);
+  const { status, body } = await ask(socket, { headers: { 'connect-timeout-ms': '2000' } });
+  t.match({ status, ...body }, { status: 503, code: 'unavailable', message: /QuotaExceeded\.Eni/ });
 });
 
 t.test('json: a thrown stranger is internal, with its message', async (t) => {
