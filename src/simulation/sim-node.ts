@@ -171,6 +171,7 @@ export class SimNode {
     const { system, life } = this;
     if (!this.up || system === null) return;
     this.#options.trace.line(this.index, 'process', 'stop', life.nowMs());
+    this.#excuseCalls();
     void system.stop().then(() => {
       if (!life.over) this.#end(1, downMs);
     });
@@ -194,14 +195,18 @@ export class SimNode {
     this.#end(kept, downMs);
   }
 
+  /** Without a journal nobody can know what became of the calls that are under way when a life ends. */
+  #excuseCalls(): void {
+    if (this.#options.intents) return;
+    for (const eniId of this.#calls?.changing ?? []) this.#options.witness.touched.add(eniId);
+    if (this.#calls?.creating === true) this.mayHaveLostAnEni = true;
+  }
+
   #end(kept: number, downMs: number): void {
     const { witness, cloud, onCrash } = this.#options;
     this.life.end();
     this.system = null;
-    if (!this.#options.intents) {
-      for (const eniId of this.#calls?.changing ?? []) witness.touched.add(eniId);
-      if (this.#calls?.creating === true) this.mayHaveLostAnEni = true;
-    }
+    this.#excuseCalls();
     this.disk.crash(Math.round(kept * this.disk.pending));
     witness.recovered(this.index, this.disk.synced('leases'));
     onCrash();
