@@ -9,6 +9,7 @@ import { table } from './table.ts';
 
 export async function nodeStatus(socketPath: string, output: 'text' | 'json'): Promise<number> {
   const report = await readReport(socketPath).catch((error: unknown) => {
+    if (error instanceof RangeError) throw new CommandError(EXIT.usage, error.message);
     const why = error instanceof Error ? error.message : String(error);
     throw new CommandError(EXIT.cannot, `no daemon answers at ${socketPath}: ${why}`);
   });

@@ -102,10 +102,10 @@ export class Runtime {
   readonly problems: string[] = [];
   #made = 0;
 
-  constructor(lab: Lab, node: LabNode, bare: HostSnapshot) {
+  constructor(lab: Lab, node: LabNode) {
     this.lab = lab;
     this.node = node;
-    this.#bare = bare;
+    this.#bare = this.host();
   }
 
   get pluginLog(): string {
@@ -299,8 +299,10 @@ export class Runtime {
   async invariants(t: Test, live: ReadonlyMap<Sandbox, string> = new Map()): Promise<void> {
     await eventually('the node is at rest', async () => {
       const { pool, waiting, enis } = await this.report();
-      const { offered = 1, cooling = 1, leaving = 1 } = pool?.counts ?? {};
-      return offered + cooling + leaving + waiting.length === 0 && enis.every(({ state }) => /^inUse/.test(state));
+      if (pool === null) return false;
+      const { offered, cooling, leaving, idle } = pool.counts;
+      const moving = offered + cooling + leaving + waiting.length;
+      return moving === 0 && idle <= pool.maxIdle && enis.every(({ state }) => /^inUse/.test(state));
     });
     const since = this.lab.cloud.live.gateway.ledger.lastSeq;
     await sleep(2 * PERIOD_MS);
@@ -387,7 +389,7 @@ export async function walk(
   });
   const [node] = lab.nodes;
   if (node === undefined) throw new Error('the lab has no node');
-  const runtime = new Runtime(lab, node, snapshotNetns(node.guest.netns));
+  const runtime = new Runtime(lab, node);
   try {
     await eventually('the network is installed', async () => existsSync(join(node.confDir, '10-enactor.conflist')));
     await work(runtime);

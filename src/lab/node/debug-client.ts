@@ -1,10 +1,11 @@
 /** Reads a daemon's debug socket: what it reports of its actors, and whether it serves. */
 import { request } from 'node:http';
+import { socketPathProblem } from '../../core/limits.ts';
 import type { NodeReport } from '../../ports/introspection.ts';
 
 const TIMEOUT_MS = 2_000;
 
-/** Rejects when nothing listens there or the answer is no report. */
+/** Rejects when nothing listens there or the answer is no report; RangeError for a path that would be dialled cut short. */
 export async function readReport(socketPath: string): Promise<NodeReport> {
   const { status, body } = await get(socketPath, '/v1/report');
   if (status !== 200) throw new Error(`${socketPath} answered ${status}: ${body.slice(0, 200)}`);
@@ -22,6 +23,8 @@ export async function isServing(socketPath: string): Promise<boolean> {
 
 function get(socketPath: string, path: string): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
+    const problem = socketPathProblem(socketPath);
+    if (problem !== null) throw new RangeError(problem);
     const ask = request({ socketPath, path, timeout: TIMEOUT_MS }, (response) => {
       let body = '';
       response.setEncoding('utf8');
