@@ -7,7 +7,7 @@ import type { At } from '../statecharts/at.ts';
 import { eniMachine } from '../statecharts/eni.ts';
 import type { NodeFacts } from '../statecharts/node.ts';
 import type { NodePorts } from './ports.ts';
-import { ownTags } from './tags.ts';
+import { ownTags, REQUEST_TAG } from './tags.ts';
 
 /** What the logic of every ENI actor needs to know about the node. Filled by `identify`, before the first ENI exists. */
 export type EniHands = Pick<NodePorts, 'cloud' | 'kernel' | 'clock' | 'log'> & {
@@ -31,6 +31,13 @@ export function eniLogic({ cloud, kernel, clock, log, settings, facts }: EniHand
   };
 
   return eniMachine.provide({
+    actions: {
+      tellStrange: (_, { eniId: eni, lost, missing, unknown }) => {
+        for (const { ip, pod } of lost) log.error({ eni, ip, pod }, 'the address of a pod is gone in the cloud');
+        if (missing.length + unknown.length > 0)
+          log.warn({ eni, missing, unknown }, 'addresses were changed by somebody else');
+      },
+    },
     actors: {
       createEni: fromPromise(async ({ input, signal }) => {
         const wanted: CreateEni = {
@@ -38,7 +45,11 @@ export function eniLogic({ cloud, kernel, clock, log, settings, facts }: EniHand
           securityGroupIds: facts().securityGroupIds,
           ipv4Count: input.ipv4Count,
           ipv6Count: 0,
-          tags: { ...settings.eniTags, ...ownTags(settings.clusterId, facts().instanceId) },
+          tags: {
+            ...settings.eniTags,
+            ...ownTags(settings.clusterId, facts().instanceId),
+            [REQUEST_TAG]: input.token,
+          },
           description: `created by enactor for ${settings.nodeName}`,
           clientToken: input.token,
         };
@@ -50,6 +61,13 @@ export function eniLogic({ cloud, kernel, clock, log, settings, facts }: EniHand
         log.info({ slot: input.slot, eni: made.value.eniId, ips: made.value.ipv4.length }, 'ENI created');
         return made;
       }),
+      findEni: fromPromise(({ input, signal }) =>
+        call('look for ENI', { token: input.token }, async () => {
+          const tags = { ...ownTags(settings.clusterId, facts().instanceId), [REQUEST_TAG]: input.token };
+          const found = await cloud.describeEnis({ tags }, signal);
+          return found[0] ?? null;
+        }),
+      ),
       attachEni: fromPromise(({ input, signal }) =>
         call('attach ENI', { eni: input.eniId }, () => cloud.attachEni(input.eniId, facts().instanceId, signal)),
       ),

@@ -11,6 +11,7 @@ import type { EniDevice } from '../src/ports/kernel.ts';
 import type { FactoryEvent, IpResult } from './messages.ts';
 
 export type EniTimes = {
+  readonly cloudPeriodMs: number;
   readonly describePeriodMs: number;
   readonly attachTimeoutMs: number;
   readonly settleTimeoutMs: number;
@@ -63,6 +64,8 @@ export type EniContext = EniPlan & {
   /** Addresses the call under way asks for. */
   readonly arriving: number;
   readonly calls: number;
+  /** What the cloud last reported otherwise than the book has it; null when they agreed. */
+  readonly suspicion: string | null;
   /** Failed calls in a row. */
   readonly failures: number;
   readonly lastFailure: Failure | null;
@@ -87,6 +90,7 @@ export function contextOf({ existing, held, coolUntilMs, nowMs, ipv4Count, ...pl
     growBy: 0,
     arriving: existing === null ? ipv4Count : 0,
     calls: 0,
+    suspicion: null,
     failures: 0,
     lastFailure: null,
     heard: 0,
@@ -130,6 +134,45 @@ export function wanted({ book, queue, growBy, limit }: EniContext): number {
 /** The name of the next call: the same one as long as nothing has started a new one. */
 export function tokenOf(context: EniContext): string {
   return `${context.token}-${context.slot}-${context.calls}`;
+}
+
+/** The first wait is between half and three quarters of a period, the second look a quarter later: both fit into one period. */
+const FIRST_LOOK = 0.5;
+const SPREAD = 0.25;
+const SECOND_LOOK = 0.25;
+
+/** Each ENI looks at a moment of its own, so that nodes that started together do not ask together. */
+export function compareAfterMs({ times, token, slot, suspicion }: EniContext): number {
+  if (suspicion !== null) return SECOND_LOOK * times.cloudPeriodMs;
+  const mixed = [...token].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) % 1_009, slot * 617);
+  return (FIRST_LOOK + (SPREAD * (mixed % 1_009)) / 1_009) * times.cloudPeriodMs;
+}
+
+/** What the cloud's report says that the book does not; null when they agree. Equal differences have equal texts. */
+export function differenceOf({ book }: EniContext, eni: CloudEni | null): string | null {
+  if (eni === null) return 'unknown';
+  if (eni.status !== 'InUse') return eni.status;
+  const owned = book.filter((entry) => entry.state !== 'invalid').map((entry) => entry.address.ipv4);
+  const [real, known] = [[...eni.ipv4].sort().join(), owned.sort().join()];
+  return real === known ? null : real;
+}
+
+/** Addresses that are not as the book has them: gone under a pod, gone while nobody had them, there unknown to us. */
+export type Strange = {
+  readonly eniId: string;
+  readonly lost: readonly { readonly ip: string; readonly pod: string | null }[];
+  readonly missing: readonly string[];
+  readonly unknown: readonly string[];
+};
+
+export function strangeIn({ eniId, book }: EniContext, ips: readonly string[]): Strange {
+  const gone = book.filter((entry) => !ips.includes(entry.address.ipv4) && entry.state !== 'invalid');
+  return {
+    eniId: eniId ?? '',
+    lost: gone.filter((entry) => entry.sandbox !== null).map(({ address, pod }) => ({ ip: address.ipv4, pod })),
+    missing: gone.filter((entry) => entry.sandbox === null).map((entry) => entry.address.ipv4),
+    unknown: ips.filter((ip) => !book.some((entry) => entry.address.ipv4 === ip)),
+  };
 }
 
 export function changed(context: EniContext): Extract<FactoryEvent, { type: 'eniChanged' }> {

@@ -93,7 +93,8 @@ export function whyNothing(
   const eni = slot === undefined ? undefined : enis[slot];
   if (eni !== undefined) {
     const detail = `addresses were under way on ENI ${eni.eniId ?? `of slot ${slot}, not made yet`}`;
-    return eni.lastFailure ?? { code: 'deadline', detail };
+    // While an ENI is made anew the cause is that of the one before.
+    return eni.lastFailure ?? holds.lastFailure ?? { code: 'deadline', detail };
   }
   return { code: holds.lastFailure?.code ?? 'deadline', detail: reasons.get(requestId) ?? 'nothing was free' };
 }

@@ -27,7 +27,19 @@ import { type Failure, failureOf } from '../src/core/errors.ts';
 import { ASSIGN_MAX } from '../src/core/settings.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
 import type { At } from './at.ts';
-import { changed, contextOf, type EniContext, type EniInput, granted, tokenOf, wanted } from './eni-context.ts';
+import {
+  changed,
+  compareAfterMs,
+  contextOf,
+  differenceOf,
+  type EniContext,
+  type EniInput,
+  granted,
+  type Strange,
+  strangeIn,
+  tokenOf,
+  wanted,
+} from './eni-context.ts';
 import type { EniEvent } from './messages.ts';
 
 const CREATE_TRIES = 5;
@@ -50,6 +62,8 @@ export const eniMachine = setup({
   },
   actors: {} as {
     createEni: PromiseActorLogic<At<CloudEni>, { slot: number; vSwitchId: string; ipv4Count: number; token: string }>;
+    /** The ENI that a Create with this token made; null when there is none. */
+    findEni: PromiseActorLogic<At<CloudEni | null>, { token: string }>;
     attachEni: PromiseActorLogic<At<void>, Named>;
     describeEni: PromiseActorLogic<At<CloudEni | null>, Named>;
     setUpEni: PromiseActorLogic<
@@ -67,6 +81,7 @@ export const eniMachine = setup({
     attachTimeout: ({ context }) => context.times.attachTimeoutMs,
     settleTimeout: ({ context }) => context.times.settleTimeoutMs,
     detachTimeout: ({ context }) => context.times.detachTimeoutMs,
+    comparing: ({ context }) => compareAfterMs(context),
     longBackoff: ({ context }) => context.times.backoffMaxMs,
     backoff: ({ context }) =>
       Math.min(context.times.backoffMs * 2 ** Math.max(0, context.failures - 1), context.times.backoffMaxMs),
@@ -87,6 +102,10 @@ export const eniMachine = setup({
       context.lastFailure?.code === 'permission' || context.lastFailure?.code === 'vSwitchEmpty',
     /** No answer of the cloud was seen: the call may have been carried out. */
     unanswered: ({ context }) => context.lastFailure?.code === 'cloudUnreachable',
+    /** The same token will never be answered again. */
+    spent: ({ context }) => context.lastFailure?.code === 'tokenSpent',
+    onceFailed: ({ context }) => context.failures === 1,
+    mayHaveWorked: ({ context }) => context.lastFailure?.code === 'cloud' || context.lastFailure?.code === 'tokenSpent',
     wantsAddresses: ({ context }) => wanted(context) > 0,
     wantsFewer: ({ context }) => leavingIps(context.book).length > 0,
     ours: ({ context }) => context.ours,
@@ -116,11 +135,20 @@ export const eniMachine = setup({
       arriving: 0,
       nowMs: params.atMs,
     })),
+    /** For the log: charts write none. */
+    tellStrange: (_, _params: Strange) => {},
     /** The book follows what the cloud reports. */
-    follow: assign(({ context }, params: { ips: readonly string[]; atMs: number }) => ({
-      book: reconciled(context.book, params.ips, params.atMs),
-      nowMs: Math.max(context.nowMs, params.atMs),
-    })),
+    follow: assign(({ context }, { ips, atMs }: { ips: readonly string[]; atMs: number }) => {
+      // What failed had worked after all: addresses came, or those that were to leave are gone.
+      const gone = leavingIps(context.book).some((ip) => !ips.includes(ip));
+      const worked = gone || strangeIn(context, ips).unknown.length > 0;
+      return {
+        book: reconciled(context.book, ips, atMs),
+        arriving: 0,
+        nowMs: Math.max(context.nowMs, atMs),
+        ...(worked ? { failures: 0, lastFailure: null } : {}),
+      };
+    }),
     phase: assign((_, params: { phase: EniPhase }) => ({ phase: params.phase })),
     /** Tells the factory what there is now. */
     report: enqueueActions(({ context, enqueue }) => enqueue.sendParent(changed(context))),
@@ -261,14 +289,39 @@ export const eniMachine = setup({
         judging: {
           always: [
             { guard: 'refused', target: '#eni.gone' },
+            { guard: 'spent', target: 'searching' },
             {
               guard: and([{ type: 'tried', params: { times: CREATE_TRIES } }, not('unanswered')]),
-              target: '#eni.gone',
+              target: 'searching',
             },
             { target: 'backingOff' },
           ],
         },
         backingOff: { entry: 'report', after: { backoff: 'calling' } },
+        // A refusal is no proof that nothing was made: before it is given up, or asked for anew, what exists is looked at.
+        searching: {
+          invoke: {
+            src: 'findEni',
+            input: ({ context }) => ({ token: tokenOf(context) }),
+            onDone: [
+              {
+                guard: ({ event }) => event.output.value !== null,
+                target: '#eni.attaching.describing',
+                actions: [
+                  {
+                    type: 'learn',
+                    params: ({ event }) => ({ eni: event.output.value as CloudEni, atMs: event.output.atMs }),
+                  },
+                  'succeeded',
+                ],
+              },
+              { guard: { type: 'tried', params: { times: CREATE_TRIES } }, target: '#eni.gone' },
+              { target: 'calling', actions: assign(({ context }) => ({ calls: context.calls + 1 })) },
+            ],
+            onError: { target: 'searchingLater', actions: noteFailure },
+          },
+        },
+        searchingLater: { entry: 'report', after: { backoff: 'searching' } },
       },
     },
     attaching: {
@@ -390,7 +443,7 @@ export const eniMachine = setup({
       states: {
         // Looks at what is wanted and makes the one call that helps.
         looking: {
-          entry: [{ type: 'phase', params: { phase: 'ready' } }, 'armRest', 'serve'],
+          entry: [{ type: 'phase', params: { phase: 'ready' } }, assign({ suspicion: null }), 'armRest', 'serve'],
           always: [
             { guard: 'wantsAddresses', target: 'assigning' },
             { guard: 'wantsFewer', target: 'unassigning' },
@@ -409,6 +462,31 @@ export const eniMachine = setup({
             },
             drain: { target: '#eni.draining', guard: and(['ours', 'unused']), actions: 'hear' },
           },
+          initial: 'quiet',
+          states: {
+            quiet: { after: { comparing: 'comparing' } },
+            // Others may change what we own. Describe may be late: only what it says twice, with no call of ours between, is true.
+            comparing: {
+              invoke: {
+                src: 'describeEni',
+                input: ({ context }) => named(context),
+                onDone: [
+                  {
+                    guard: ({ context, event }) => {
+                      const difference = differenceOf(context, event.output.value);
+                      return difference === null || difference !== context.suspicion;
+                    },
+                    target: 'quiet',
+                    actions: assign(({ context, event }) => ({
+                      suspicion: differenceOf(context, event.output.value),
+                    })),
+                  },
+                  { target: '#eni.inUse.confirming' },
+                ],
+                onError: 'quiet',
+              },
+            },
+          },
         },
         assigning: {
           entry: [
@@ -422,35 +500,45 @@ export const eniMachine = setup({
             }),
             'report',
           ],
-          invoke: {
-            src: 'assignIpv4',
-            input: ({ context }) => ({ ...named(context), count: context.arriving, token: tokenOf(context) }),
-            onDone: [
-              {
-                guard: ({ event }) => event.output.value.length === 0,
-                target: 'backingOff',
-                actions: {
-                  type: 'failed',
-                  params: ({ context }) => ({
-                    failure: { code: 'cloud' as const, detail: `Assign on ${context.eniId} gave no address` },
-                  }),
-                },
-              },
-              {
-                target: 'looking',
-                actions: [
-                  assign(({ context, event }) => ({
-                    book: added(context.book, event.output.value, event.output.atMs),
-                    arriving: 0,
-                    nowMs: event.output.atMs,
-                  })),
-                  'succeeded',
+          initial: 'calling',
+          states: {
+            calling: {
+              invoke: {
+                src: 'assignIpv4',
+                input: ({ context }) => ({ ...named(context), count: context.arriving, token: tokenOf(context) }),
+                onDone: [
+                  {
+                    guard: ({ event }) => event.output.value.length === 0,
+                    target: '#eni.inUse.backingOff',
+                    actions: {
+                      type: 'failed',
+                      params: ({ context }) => ({
+                        failure: { code: 'cloud' as const, detail: `Assign on ${context.eniId} gave no address` },
+                      }),
+                    },
+                  },
+                  {
+                    target: '#eni.inUse.looking',
+                    actions: [
+                      assign(({ context, event }) => ({
+                        book: added(context.book, event.output.value, event.output.atMs),
+                        arriving: 0,
+                        nowMs: event.output.atMs,
+                      })),
+                      'succeeded',
+                    ],
+                  },
                 ],
+                onError: { target: 'judging', actions: noteFailure },
               },
-            ],
-            onError: {
-              target: 'backingOff',
-              actions: noteFailure,
+            },
+            // One bad answer sends nobody away: the same token asks again what was not answered, and a look shows what a refusal did.
+            judging: {
+              always: [
+                { guard: and(['onceFailed', 'unanswered']), target: 'calling' },
+                { guard: and(['onceFailed', 'mayHaveWorked']), target: '#eni.inUse.confirming' },
+                { target: '#eni.inUse.backingOff' },
+              ],
             },
           },
         },
@@ -489,12 +577,39 @@ export const eniMachine = setup({
             input: ({ context }) => named(context),
             onDone: [
               {
-                guard: ({ event }) => event.output.value !== null,
+                guard: ({ event }) => event.output.value?.status === 'InUse',
                 target: 'looking',
-                actions: {
-                  type: 'follow',
-                  params: ({ event }) => ({ ips: event.output.value?.ipv4 ?? [], atMs: event.output.atMs }),
-                },
+                actions: [
+                  {
+                    type: 'tellStrange',
+                    params: ({ context, event }) => strangeIn(context, event.output.value?.ipv4 ?? []),
+                  },
+                  {
+                    type: 'follow',
+                    params: ({ event }) => ({ ips: event.output.value?.ipv4 ?? [], atMs: event.output.atMs }),
+                  },
+                ],
+              },
+              // Somebody detached it. It is attached again for those who hold its addresses, else it goes.
+              {
+                guard: and([({ event }) => event.output.value !== null, 'unused']),
+                target: '#eni.detaching',
+                actions: { type: 'failed', params: ({ context }) => ({ failure: detached(context) }) },
+              },
+              {
+                guard: and([({ event }) => event.output.value !== null, 'ours']),
+                target: '#eni.attaching.describing',
+                actions: [
+                  { type: 'failed', params: ({ context }) => ({ failure: detached(context) }) },
+                  assign({ device: null }),
+                  { type: 'phase', params: { phase: 'opening' } },
+                  { type: 'giveBack', params: ({ context }) => ({ failure: detached(context) }) },
+                ],
+              },
+              {
+                guard: ({ event }) => event.output.value !== null,
+                target: 'backingOff',
+                actions: { type: 'failed', params: ({ context }) => ({ failure: detached(context) }) },
               },
               {
                 guard: and(['unused', { type: 'tried', params: { times: CONFIRM_TRIES } }]),
@@ -643,6 +758,11 @@ const deviceLate = ({ mac, times, eniId }: EniContext): Failure => ({
 const rolledBack = ({ eniId }: EniContext): Failure => ({
   code: 'cloud',
   detail: `${eniId} went back to Available while attaching`,
+});
+
+const detached = ({ eniId }: EniContext): Failure => ({
+  code: 'cloud',
+  detail: `${eniId} is not attached here any more`,
 });
 
 const unknownToCloud = ({ eniId }: EniContext): Failure => ({

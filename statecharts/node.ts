@@ -230,7 +230,9 @@ function factsOf(context: NodeContext): NodeFacts {
 function factoryInput(context: NodeContext) {
   const { settings } = context;
   const { maxEnis, ipv4PerEni, vSwitches } = factsOf(context);
-  const { describePeriodMs, attachTimeoutMs, settleTimeoutMs, detachTimeoutMs, backoffMs, backoffMaxMs } = settings;
+  const { cloudPeriodMs, describePeriodMs, attachTimeoutMs, settleTimeoutMs, detachTimeoutMs } = settings;
+  const { backoffMs, backoffMaxMs } = settings;
+  const timeouts = { attachTimeoutMs, settleTimeoutMs, detachTimeoutMs };
   return {
     nowMs: context.nowMs,
     maxEnis,
@@ -238,7 +240,7 @@ function factoryInput(context: NodeContext) {
     vSwitches,
     mtu: settings.mtu,
     token: context.token,
-    times: { describePeriodMs, attachTimeoutMs, settleTimeoutMs, detachTimeoutMs, backoffMs, backoffMaxMs },
+    times: { cloudPeriodMs, describePeriodMs, ...timeouts, backoffMs, backoffMaxMs },
     holdDownMs: settings.holdDownMs,
     waitingMax: settings.waitingMax,
     adopted: context.recovered?.enis ?? [],

@@ -15,6 +15,10 @@ const byCode: Readonly<Record<string, ErrorCode>> = {
   // The rate of calls. The three Throttling forms are matched by pattern below.
   'Rejected.Throttling': 'throttled',
 
+  // The request was made before, failed or differed: asking with the same token never helps.
+  IdempotentParameterMismatch: 'tokenSpent',
+  IdempotentFailed: 'tokenSpent',
+
   // Credentials and what they may do: no retry helps until someone changes something.
   'Forbidden.RAM': 'permission',
   'Forbidden.SubUser': 'permission',
@@ -48,8 +52,6 @@ const byCode: Readonly<Record<string, ErrorCode>> = {
   IncorrectVSwitchStatus: 'cloud',
   'InvalidOperation.InvalidEniState': 'cloud',
   'InvalidOperation.InvalidEcsState': 'cloud',
-  IdempotentParameterMismatch: 'cloud',
-  IdempotentFailed: 'cloud',
 
   // Ceilings of the type, the ENI, the account, the group: policy looks at the code, callers see what the cloud said.
   EniPerInstanceLimitExceeded: 'cloud',

@@ -14,8 +14,8 @@ import type { IPSet } from './wire.ts';
 
 /** Source: Terway refuses more than ten; the cloud allows five per ENI, more by request. */
 const SECURITY_GROUPS_MAX = 10;
-/** Source: CreateNetworkInterface, Tag.N at most 20; three of them are ours. */
-const TAGS_MAX = 17;
+/** Source: CreateNetworkInterface, Tag.N at most 20; four of them are ours. */
+const TAGS_MAX = 16;
 /** Timers hold 24 days; nothing here needs more than a week. */
 const DURATION_MAX_MS = 7 * 24 * 3_600_000;
 
@@ -67,6 +67,7 @@ const schema = z.strictObject({
   cool_down: duration.optional(),
   pool_period: period.optional(),
   ip_pool_sync_period: period.optional(),
+  cloud_period: period.optional(),
   describe_period: period.optional(),
   attach_timeout: period.optional(),
   settle_timeout: period.optional(),
@@ -134,6 +135,7 @@ function configOf(file: File, nodeName: string, notes: readonly string[]): Confi
     mtu: file.mtu,
     coolDownMs: scaled(file.cool_down, defaultSettings.coolDownMs),
     poolPeriodMs: scaled(file.pool_period ?? file.ip_pool_sync_period, defaultSettings.poolPeriodMs),
+    cloudPeriodMs: scaled(file.cloud_period, defaultSettings.cloudPeriodMs),
     describePeriodMs: scaled(file.describe_period, defaultSettings.describePeriodMs),
     attachTimeoutMs: scaled(file.attach_timeout, defaultSettings.attachTimeoutMs),
     settleTimeoutMs: scaled(file.settle_timeout, defaultSettings.settleTimeoutMs),

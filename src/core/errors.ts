@@ -39,6 +39,13 @@ export const errorTable = {
   throttled: row('OpenAPIErr', 'unavailable', 11, true, 'The cloud limits the rate of calls.'),
   permission: row('OpenAPIErr', 'permission_denied', 11, false, 'The credentials may not make this call.'),
   cloud: row('OpenAPIErr', 'unavailable', 11, true, 'The cloud refused or failed.'),
+  tokenSpent: row(
+    'OpenAPIErr',
+    'unavailable',
+    11,
+    true,
+    'The cloud takes this request’s ClientToken no more; the request is made anew.',
+  ),
   cloudUnreachable: row('OpenAPIErr', 'unavailable', 11, true, 'The cloud’s endpoint does not answer.'),
   metadata: row('InternalError', 'unavailable', 11, true, 'The metadata service does not answer as it should.'),
   device: row('InternalError', 'internal', 11, true, 'The ENI’s device did not appear or could not be set up.'),

@@ -22,6 +22,8 @@ export type Settings = {
   readonly coolDownMs: number;
   /** The idle pool measures again after this time even if nothing changed. */
   readonly poolPeriodMs: number;
+  /** Each ENI is compared with what the cloud reports at least this often; a difference counts when it is seen twice. */
+  readonly cloudPeriodMs: number;
   /** How often Describe is asked while an ENI is attaching, detaching or deleting. */
   readonly describePeriodMs: number;
   readonly attachTimeoutMs: number;
@@ -53,6 +55,7 @@ export const defaultSettings: Omit<Settings, 'nodeName'> = {
   mtu: 1500,
   coolDownMs: 30_000,
   poolPeriodMs: 120_000,
+  cloudPeriodMs: 120_000,
   describePeriodMs: 1_000,
   attachTimeoutMs: 60_000,
   settleTimeoutMs: 30_000,

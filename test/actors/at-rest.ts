@@ -13,7 +13,7 @@ export async function atRest(lab: OneNode, withinMs = 5_000): Promise<void> {
     'the node is at rest',
     () => {
       const { enis, waiting } = lab.report();
-      const busy = waiting.length > 0 || enis.some((eni) => eni.state !== 'inUse.resting') || cooling(lab) > 0;
+      const busy = waiting.length > 0 || enis.some((eni) => !eni.state.startsWith('inUse.resting')) || cooling(lab) > 0;
       if (busy || ledger.lastSeq !== lastSeq) {
         lastSeq = ledger.lastSeq;
         sinceMs = Date.now();

@@ -16,6 +16,7 @@ const input: EniFactoryInput = {
   mtu: 1500,
   token: 't',
   times: {
+    cloudPeriodMs: 120_000,
     describePeriodMs: 1,
     attachTimeoutMs: 1,
     settleTimeoutMs: 1,

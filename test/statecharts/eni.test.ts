@@ -33,6 +33,7 @@ const input = (more: Partial<EniInput> = {}): EniInput => ({
   ours: true,
   token: 'token',
   times: {
+    cloudPeriodMs: 1,
     describePeriodMs: 1,
     attachTimeoutMs: 1,
     settleTimeoutMs: 1,
@@ -62,8 +63,9 @@ function results(snapshot: AnyMachineSnapshot) {
   return {
     createEni: {
       done: [at(cloudEni('Available', ['10.0.0.1']))],
-      error: failures('cloud', 'cloudUnreachable', 'permission', 'vSwitchEmpty'),
+      error: failures('cloud', 'cloudUnreachable', 'permission', 'vSwitchEmpty', 'tokenSpent'),
     },
+    findEni: { done: [at(null), at(cloudEni('Available', ['10.0.0.1']))], error: refused },
     attachEni: { done: [at(undefined)], error: refused },
     describeEni: {
       done: [at(null), ...statuses.map((status) => at(cloudEni(status, ips))), at(cloudEni('InUse', ips.slice(0, 1)))],
@@ -72,7 +74,7 @@ function results(snapshot: AnyMachineSnapshot) {
     setUpEni: { done: [at({ ifindex: 3, name: 'eth1', routeTable: 1003 })], error: failures('device') },
     assignIpv4: {
       done: [at([]), at(fresh === undefined ? [] : [fresh])],
-      error: refused,
+      error: failures('cloud', 'cloudUnreachable', 'throttled'),
     },
     unassignIpv4: { done: [at(undefined)], error: refused },
     tearDownEni: { done: [at(undefined)], error: failures('internal') },
@@ -110,7 +112,17 @@ function events(snapshot: AnyMachineSnapshot): Message[] {
 }
 
 function key(snapshot: AnyMachineSnapshot) {
-  const { book, queue, growBy, arriving, failures: failed, lastFailure, phase, device } = contextOf(snapshot);
+  const {
+    book,
+    queue,
+    growBy,
+    arriving,
+    failures: failed,
+    lastFailure,
+    phase,
+    device,
+    suspicion,
+  } = contextOf(snapshot);
   const states = book.map((entry) => `${entry.state}${entry.primary ? '!' : ''}`).sort();
   const creating = snapshot.matches('creating');
   const tries = Math.min(failed, creating ? 5 : 3);
@@ -123,6 +135,7 @@ function key(snapshot: AnyMachineSnapshot) {
     creating ? (lastFailure?.code ?? '') : '',
     phase,
     device !== null,
+    suspicion !== null,
   ];
 }
 
@@ -187,7 +200,7 @@ for (const [name, life] of Object.entries(lives)) {
       [],
       'nothing throws',
     );
-    const over = (vertex: Vertex): boolean => vertex.state === 'gone' || vertex.state === 'inUse.resting';
+    const over = (vertex: Vertex): boolean => vertex.state === 'gone' || vertex.state.startsWith('inUse.resting');
     t.same(trapped(graph, over).slice(0, 3), [], 'it comes to rest or is gone, whatever failed');
     t.same(
       where(graph, ({ snapshot }) => contextOf(snapshot).phase === 'leaving' && hasHolders(contextOf(snapshot).book)),
@@ -212,7 +225,7 @@ for (const [name, life] of Object.entries(lives)) {
             state !== 'gone' &&
             wants > 0 &&
             !(state === 'inUse.confirming' || state === 'inUse.backingOff')) ||
-          (countsOf(book).leaving > 0 && state === 'inUse.resting')
+          (countsOf(book).leaving > 0 && state.startsWith('inUse.resting'))
         );
       }),
       [],
@@ -234,7 +247,8 @@ t.test('eni: every state of the chart is one that the walks reach', async (t) =>
     Object.values(lives).flatMap((life) => [...explore(life).values()].map((vertex) => vertex.state)),
   );
   const all = leavesOf(eniMachine.root).filter(
-    (path) => !['appearing', 'creating.judging', 'settling.judging', 'inUse.looking'].includes(path),
+    (path) =>
+      !['appearing', 'creating.judging', 'settling.judging', 'inUse.looking', 'inUse.assigning.judging'].includes(path),
   );
   t.same(
     all.filter((path) => !seen.has(path)),
