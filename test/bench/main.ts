@@ -8,10 +8,11 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { burst } from './burst.ts';
 import { cniAdd } from './cni-add.ts';
 import { type Bench, type Measurement, table } from './measurement.ts';
 
-const benches: readonly Bench[] = [cniAdd];
+const benches: readonly Bench[] = [burst, cniAdd];
 const INSIDE = 'ENACTOR_BENCH_INSIDE';
 
 function runInside(): number {
