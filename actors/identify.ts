@@ -3,6 +3,7 @@ import { fromPromise } from 'xstate';
 import type { CloudEni, Subnet, VSwitch } from '../src/core/eni.ts';
 import { EnactorError } from '../src/core/errors.ts';
 import { parseCidr, vSwitchGateway } from '../src/core/ip.ts';
+import { eniCap } from '../src/core/managed-enis.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { At } from '../statecharts/at.ts';
 import type { NodeFacts } from '../statecharts/node.ts';
@@ -17,10 +18,19 @@ export function subnetOf(vSwitch: Pick<VSwitch, 'cidr' | 'ipv6Cidr'>): Subnet {
   };
 }
 
-export function identifyLogic({ metadata, cloud, kernel, clock, log }: NodePorts) {
+/** The vSwitches listed for the zone. Source: Terway takes the instance's own one when its zone has no list. */
+export function vSwitchIdsFor({ vSwitchIds }: Settings, zoneId: string, own: string): readonly string[] {
+  if (vSwitchIds === null) return [own];
+  const listed = isList(vSwitchIds) ? vSwitchIds : (vSwitchIds[zoneId] ?? []);
+  return listed.length === 0 ? [own] : listed;
+}
+
+const isList = (lists: NonNullable<Settings['vSwitchIds']>): lists is readonly string[] => Array.isArray(lists);
+
+export function identifyLogic({ metadata, cloud, kernel, clock, entropy, log }: NodePorts) {
   return fromPromise<At<NodeFacts>, { settings: Settings }>(async ({ input: { settings }, signal }) => {
     const identity = await metadata.identity(signal);
-    const wantedIds = settings.vSwitchIds ?? [identity.vSwitchId];
+    const wantedIds = vSwitchIdsFor(settings, identity.zoneId, identity.vSwitchId);
     const [limits, known, attached] = await Promise.all([
       cloud.instanceLimits(identity.instanceType, signal),
       cloud.vSwitches(wantedIds, signal),
@@ -34,17 +44,22 @@ export function identifyLogic({ metadata, cloud, kernel, clock, log }: NodePorts
       const detail = `none of the vSwitches ${wantedIds.join(', ')} is in zone ${identity.zoneId}`;
       throw new EnactorError('invalidArgument', detail);
     }
-    const adapters = Math.max(0, limits.enis - 1);
     const facts: NodeFacts = {
       instanceId: identity.instanceId,
       nodeIp: identity.nodeIp,
-      maxEnis: settings.maxEnis === null ? adapters : Math.min(adapters, settings.maxEnis),
+      eniCap: eniCap(limits.enis, settings),
+      eniPlaces: Math.max(0, limits.enis - 1),
       ipv4PerEni: limits.ipv4PerEni,
-      vSwitches: vSwitches.map((vSwitch) => ({ vSwitchId: vSwitch.vSwitchId, subnet: subnetOf(vSwitch) })),
+      vSwitches: vSwitches.map((vSwitch) => ({
+        vSwitchId: vSwitch.vSwitchId,
+        subnet: subnetOf(vSwitch),
+        free: vSwitch.availableAddresses,
+      })),
+      seed: entropy.fraction(),
       securityGroupIds: settings.securityGroupIds ?? primaryOf(attached)?.securityGroupIds ?? [],
     };
     log.info(
-      { instance: facts.instanceId, type: identity.instanceType, enis: facts.maxEnis, ipsPerEni: facts.ipv4PerEni },
+      { instance: facts.instanceId, type: identity.instanceType, enis: facts.eniCap, ipsPerEni: facts.ipv4PerEni },
       'instance identified',
     );
     return { atMs: clock.nowMs(), value: facts };

@@ -24,6 +24,7 @@ import type { NodePorts } from './ports.ts';
 import { recoverLogic } from './recover.ts';
 import { reportOf } from './report.ts';
 import { statePath } from './state-path.ts';
+import { surveyLogic } from './survey.ts';
 
 export type NodeSystem = {
   readonly allocator: Allocator;
@@ -56,7 +57,9 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
       identify: identifyLogic(ports),
       recover: recoverLogic(ports),
       leases: leasesMachine.provide({ actors: { lease: leaseLogic(ports, settings.coolDownMs) } }),
-      eniFactory: eniFactoryMachine.provide({ actors: { eni: eniLogic({ ...ports, settings, facts }) } }),
+      eniFactory: eniFactoryMachine.provide({
+        actors: { eni: eniLogic({ ...ports, settings, facts }), survey: surveyLogic({ ...ports, facts }) },
+      }),
       idlePool: idlePoolMachine,
     },
   });

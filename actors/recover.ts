@@ -9,6 +9,7 @@ import type { Holder } from '../src/core/address-book.ts';
 import type { CloudEni } from '../src/core/eni.ts';
 import { EnactorError } from '../src/core/errors.ts';
 import { LEASE_VERSION, type Lease } from '../src/core/lease.ts';
+import { isManaged, passesTagRules, takesPlace } from '../src/core/managed-enis.ts';
 import { podKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { At } from '../statecharts/at.ts';
@@ -27,7 +28,11 @@ export function recoverLogic({ store, cloud, clock, log }: NodePorts) {
       cloud.describeEnis({ instanceId: facts.instanceId }, signal),
       cloud.describeEnis({ tags: ownTags(settings.clusterId, facts.instanceId) }, signal),
     ]);
-    const managed = attached.filter((eni) => eni.type === 'Secondary');
+    const leased = (eni: CloudEni): boolean => leases.some((lease) => lease.grant.eni.eniId === eni.eniId);
+    const managed = attached.filter((eni) => isManaged(eni, settings, leased(eni)));
+    const foreign = attached.filter((eni) => takesPlace(eni) && !managed.includes(eni));
+    for (const { eniId, tags } of managed)
+      if (!passesTagRules(tags, settings)) log.warn({ eni: eniId }, 'an ENI with leases is managed against its tags');
     const leftovers = tagged.filter((eni) => eni.instanceId === null && isOurs(eni.tags, facts.instanceId));
     const others = [...new Set(managed.map((eni) => eni.vSwitchId))].filter(
       (id) => !facts.vSwitches.some((vSwitch) => vSwitch.vSwitchId === id),
@@ -55,8 +60,11 @@ export function recoverLogic({ store, cloud, clock, log }: NodePorts) {
         );
       }
     }
-    log.info({ leases: leases.length, enis: managed.length, leftovers: leftovers.length }, 'recovered');
-    return { atMs: clock.nowMs(), value: { leases, enis } };
+    log.info(
+      { leases: leases.length, enis: managed.length, foreign: foreign.length, leftovers: leftovers.length },
+      'recovered',
+    );
+    return { atMs: clock.nowMs(), value: { leases, enis, foreignEnis: foreign.length } };
   });
 }
 

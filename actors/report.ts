@@ -2,10 +2,10 @@
 import type { AnyActorRef, SnapshotFrom } from 'xstate';
 import type { AddressState } from '../src/core/address-book.ts';
 import type { Lease } from '../src/core/lease.ts';
-import { poolBounds } from '../src/core/pool.ts';
 import type { ActorReport, EniReport, NodeReport, PoolReport } from '../src/ports/introspection.ts';
 import type { EniContext } from '../statecharts/eni-context.ts';
 import type { eniFactoryMachine } from '../statecharts/eni-factory.ts';
+import type { IdlePoolContext } from '../statecharts/idle-pool-context.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
 import type { NodeRef } from '../statecharts/node.ts';
 import { ENI_FACTORY, IDLE_POOL, LEASES } from '../statecharts/receptionist.ts';
@@ -34,7 +34,7 @@ export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
     state: statePath(node.value),
     missing: node.context.missing,
     enis,
-    pool: context === null || idlePool === undefined ? null : poolOf(idlePool, node.context.settings, context, enis),
+    pool: context === null || idlePool === undefined ? null : poolOf(idlePool, enis),
     leases: leases === undefined ? [] : leasesOf(leases),
     waiting: (context?.waiting ?? []).map((request) => ({
       requestId: request.requestId,
@@ -72,13 +72,8 @@ function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {
   });
 }
 
-function poolOf(
-  idlePool: AnyActorRef,
-  settings: { readonly minIdle: number; readonly maxIdle: number },
-  factory: { readonly maxEnis: number; readonly ipv4PerEni: number },
-  enis: readonly EniReport[],
-): PoolReport {
-  const capacity = factory.maxEnis * factory.ipv4PerEni;
+function poolOf(idlePool: AnyActorRef, enis: readonly EniReport[]): PoolReport {
+  const { bounds, capacity, totals } = snapshotOf(idlePool).context as IdlePoolContext;
   const counts: Record<AddressState, number> = {
     idle: 0,
     offered: 0,
@@ -91,9 +86,9 @@ function poolOf(
   for (const eni of enis) for (const address of eni.addresses) counts[address.state] += 1;
   return {
     state: statePath(snapshotOf(idlePool).value),
-    ...poolBounds(settings.minIdle, settings.maxIdle, capacity),
+    ...bounds,
     counts,
-    capacity,
+    capacity: totals?.capacity ?? capacity,
   };
 }
 

@@ -4,11 +4,20 @@ import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import type { EniSummary } from '../src/core/eni-summary.ts';
 import type { Failure } from '../src/core/errors.ts';
 import { afterFailedCall, afterFailedOpening, afterOpened, type Holds } from '../src/core/holds.ts';
+import { managedMax } from '../src/core/managed-enis.ts';
 import type { PlacementPolicy } from '../src/core/placement.ts';
+import type { EniPolicy } from '../src/core/placement-settings.ts';
 import type { PoolTotals } from '../src/core/pool.ts';
+import type { VSwitchPolicy } from '../src/core/vswitch-choice.ts';
 import type { EniInput, EniPlan, EniTimes } from './eni-context.ts';
 
-export type Request = Holder & { readonly requestId: string; readonly sinceMs: number; readonly untilMs: number };
+export type Request = Holder & {
+  readonly requestId: string;
+  readonly sinceMs: number;
+  readonly untilMs: number;
+  /** Its turn: requests of one moment are told apart by it too. */
+  readonly nth: number;
+};
 
 export type Placed = {
   readonly slot: number;
@@ -18,6 +27,16 @@ export type Placed = {
 };
 
 export type VSwitchPlan = { readonly vSwitchId: string; readonly subnet: Subnet };
+
+/** One where ENIs may be opened. `free`: addresses it had left when last looked at; null when that is not known. */
+export type VSwitchOption = VSwitchPlan & { readonly free: number | null };
+
+/** What a look at the instance and its vSwitches found. */
+export type Survey = {
+  /** ENIs that take places of the instance and were not known to be managed when the look began. */
+  readonly strangers: readonly string[];
+  readonly free: Readonly<Record<string, number>>;
+};
 
 export type AdoptedEni = {
   readonly eni: CloudEni;
@@ -30,13 +49,23 @@ export type AdoptedEni = {
 
 export type EniFactoryInput = {
   readonly nowMs: number;
-  readonly maxEnis: number;
+  /** ENIs we may have by configuration, and places the type has for ENIs of whomever. */
+  readonly eniCap: number;
+  readonly eniPlaces: number;
+  /** Places taken by ENIs that are not ours to use. */
+  readonly foreignEnis: number;
   readonly ipv4PerEni: number;
-  readonly vSwitches: readonly VSwitchPlan[];
+  readonly vSwitches: readonly VSwitchOption[];
+  readonly eniPolicy: EniPolicy;
+  readonly vSwitchPolicy: VSwitchPolicy;
+  /** Drawn once, in [0, 1): what chance decides comes from it. */
+  readonly seed: number;
   readonly mtu: number;
   readonly token: string;
   readonly times: EniTimes;
   readonly holdDownMs: number;
+  readonly quotaHoldMs: number;
+  readonly minEniAgeMs: number;
   readonly waitingMax: number;
   readonly adopted: readonly AdoptedEni[];
 };
@@ -54,13 +83,27 @@ export type EniFactoryContext = EniFactoryInput & {
   /** Addresses the pool wants, until the next plan. */
   readonly growBy: number;
   readonly holds: Holds;
+  /** Slot -> since when an ENI that we opened is in use. Those of an earlier life are old. */
+  readonly usedSinceMs: Readonly<Record<number, number>>;
+  /** Requests that ever came; addresses ever given out and freed. */
+  readonly arrivals: number;
+  readonly granted: number;
+  readonly freed: number;
+  /** When foreign ENIs and the vSwitches were looked at last; and whether someone is looking. */
+  readonly lookedAtMs: number;
+  readonly looking: boolean;
   /** What the idle pool was told last. */
   readonly totals: PoolTotals | null;
 };
 
 /** The line with these in it again, each at the place its age gives it. */
 export function backInLine(waiting: readonly Request[], requests: readonly Request[]): readonly Request[] {
-  return [...waiting, ...requests].sort((a, b) => a.sinceMs - b.sinceMs);
+  return [...waiting, ...requests].sort((a, b) => a.nth - b.nth);
+}
+
+/** Requests without an answer, wherever they wait. All of them count toward the bound: an ENI that ends sends its own back. */
+export function unanswered({ waiting, placed }: Pick<EniFactoryContext, 'waiting' | 'placed'>): number {
+  return waiting.length + Object.values(placed).filter((one) => !one.granted).length;
 }
 
 export function unservedOn(placed: Readonly<Record<string, Placed>>, slot: number): readonly Request[] {
@@ -78,10 +121,43 @@ export function eniAt(enis: Readonly<Record<number, EniSummary>>, slot: number |
   return eniId(slot);
 }
 
-type Known = Pick<EniFactoryContext, 'maxEnis' | 'ipv4PerEni' | 'vSwitches' | 'holds'>;
+export function policyOf(context: EniFactoryContext): PlacementPolicy {
+  const { vSwitches, ipv4PerEni, eniPolicy, vSwitchPolicy, seed, nextSlot, foreignEnis, holds } = context;
+  const known = vSwitches.flatMap(({ vSwitchId, free }) => (free === null ? [] : [[vSwitchId, free] as const]));
+  return {
+    maxEnis: managedMax(context),
+    foreignEnis,
+    ipv4PerEni,
+    eniPolicy,
+    vSwitchIds: vSwitches.map((vSwitch) => vSwitch.vSwitchId),
+    vSwitch: { policy: vSwitchPolicy, seed, nth: nextSlot, free: isStale(context) ? {} : Object.fromEntries(known) },
+    holds,
+  };
+}
 
-export function policyOf({ maxEnis, ipv4PerEni, vSwitches, holds }: Known): PlacementPolicy {
-  return { maxEnis, ipv4PerEni, vSwitchIds: vSwitches.map((vSwitch) => vSwitch.vSwitchId), holds };
+/** What was seen is old enough to be otherwise by now. Source: Terway keeps vSwitches for 10 minutes, as long as a hold-down. */
+export function isStale({
+  nowMs,
+  lookedAtMs,
+  holdDownMs,
+}: Pick<EniFactoryContext, 'nowMs' | 'lookedAtMs' | 'holdDownMs'>) {
+  return nowMs - lookedAtMs > holdDownMs;
+}
+
+type Ages = Pick<EniFactoryContext, 'usedSinceMs' | 'minEniAgeMs' | 'nowMs'>;
+
+/** Slots whose ENI is too new to go. */
+export function youngOf({ usedSinceMs, minEniAgeMs, nowMs }: Ages): ReadonlySet<number> {
+  const all = Object.entries(usedSinceMs).filter(([, sinceMs]) => sinceMs + minEniAgeMs > nowMs);
+  return new Set(all.map(([slot]) => Number(slot)));
+}
+
+/** When the next of them is old enough; null when none is young. */
+export function nextAgeMs({ usedSinceMs, minEniAgeMs, nowMs }: Ages): number | null {
+  const ends = Object.values(usedSinceMs)
+    .map((sinceMs) => sinceMs + minEniAgeMs)
+    .filter((endMs) => endMs > nowMs);
+  return ends.length === 0 ? null : Math.min(...ends);
 }
 
 /** The cause to name when a request runs out of time. */
@@ -104,20 +180,24 @@ export function whyNothing(
  * opening; one that begins to back off has seen a call fail.
  */
 export function lessonOf(
-  { holds, nowMs, holdDownMs, times }: Pick<EniFactoryContext, 'holds' | 'nowMs' | 'holdDownMs' | 'times'>,
+  context: Pick<EniFactoryContext, 'holds' | 'nowMs' | 'holdDownMs' | 'quotaHoldMs' | 'times'>,
   before: EniSummary | undefined,
   after: EniSummary,
 ): { readonly holds: Holds; readonly failedOpening: boolean } {
+  const { holds, nowMs, holdDownMs, quotaHoldMs, times } = context;
   const nothing = { holds, failedOpening: false };
-  const { phase, lastFailure: failure, vSwitchId } = after;
+  const { phase, lastFailure: failure, vSwitchId, slot } = after;
   if (before === undefined) return nothing;
   if (before.phase === 'opening' && phase === 'ready') return { holds: afterOpened(holds), failedOpening: false };
   if (failure === null) return nothing;
-  const allTimes = { ...times, holdDownMs };
+  const allTimes = { ...times, holdDownMs, quotaHoldMs };
+  const failed = { slot, vSwitchId, failure };
   if (before.phase === 'opening' && (phase === 'leaving' || phase === 'faulty'))
-    return { holds: afterFailedOpening(holds, failure, vSwitchId, nowMs, allTimes), failedOpening: true };
-  if (phase === 'holding' && before.lastFailure !== failure)
-    return { holds: afterFailedCall(holds, failure, vSwitchId, nowMs, allTimes), failedOpening: false };
+    return { holds: afterFailedOpening(holds, failed, nowMs, allTimes), failedOpening: true };
+  // An ENI that cannot be attached for want of places tries a few times: meanwhile no other one need.
+  const quota = phase === 'opening' && failure.code === 'eniQuota';
+  if ((phase === 'holding' || quota) && before.lastFailure !== failure)
+    return { holds: afterFailedCall(holds, failed, nowMs, allTimes), failedOpening: false };
   return nothing;
 }
 

@@ -6,13 +6,23 @@
  * putting the request back into the line. And what an ENI has been told counts at once: a report that is older than that is not
  * believed, since a newer one is about to come.
  */
-import { type ActorRefFrom, assign, type DoneActorEvent, type ErrorActorEvent, enqueueActions, setup } from 'xstate';
+import {
+  type ActorRefFrom,
+  assign,
+  type DoneActorEvent,
+  type ErrorActorEvent,
+  enqueueActions,
+  type PromiseActorLogic,
+  setup,
+} from 'xstate';
 import { type EniSummary, expecting } from '../src/core/eni-summary.ts';
 import { type Failure, failureOf } from '../src/core/errors.ts';
-import { noHolds } from '../src/core/holds.ts';
+import { afterGone, noHolds } from '../src/core/holds.ts';
 import { place } from '../src/core/placement.ts';
-import { type PoolTotals, sameTotals, shedPlan, totalsOf } from '../src/core/pool.ts';
+import { type PoolTotals, sameTotals, totalsOf } from '../src/core/pool.ts';
 import type { SandboxKey } from '../src/core/sandbox.ts';
+import { shedPlan } from '../src/core/shed-plan.ts';
+import type { At } from './at.ts';
 import type { eniMachine } from './eni.ts';
 import { contextOf, summaryOf } from './eni-context.ts';
 import {
@@ -21,27 +31,38 @@ import {
   type EniFactoryInput,
   eniAt,
   eniId,
+  isStale,
   lessonOf,
   newEni,
+  nextAgeMs,
   planOf,
   policyOf,
+  type Survey,
   slotOf,
+  unanswered,
   unservedOn,
   whyNothing,
+  youngOf,
 } from './eni-factory-context.ts';
 import type { EniEvent, FactoryEvent } from './messages.ts';
 import { idlePoolIn, leasesIn } from './receptionist.ts';
+
+const SURVEY = 'survey';
 
 export const eniFactoryMachine = setup({
   types: {
     input: {} as EniFactoryInput,
     context: {} as EniFactoryContext,
     events: {} as FactoryEvent | DoneActorEvent | ErrorActorEvent,
-    children: {} as Record<string, 'eni'>,
+    children: {} as Record<string, 'eni' | 'survey'>,
   },
-  actors: {} as { eni: typeof eniMachine },
+  actors: {} as {
+    eni: typeof eniMachine;
+    /** Looks at what hangs on the instance and at what the vSwitches have left. */
+    survey: PromiseActorLogic<At<Survey>, { known: readonly string[]; vSwitchIds: readonly string[] }>;
+  },
   guards: {
-    lineIsFull: ({ context }) => context.waiting.length >= context.waitingMax,
+    lineIsFull: ({ context }) => unanswered(context) >= context.waitingMax,
     /** The pool reckoned with what still holds; otherwise it has been told better meanwhile. */
     upToDate: ({ context }, params: { basis: PoolTotals }) => sameTotals(params.basis, context.totals),
     /** Of an ENI that is there, and not from before it heard what it has been told. */
@@ -68,6 +89,7 @@ export const eniFactoryMachine = setup({
       const plan = place(context.waiting, context.growBy, Object.values(context.enis), policyOf(context), atMs);
       const placed = { ...context.placed };
       const enis = { ...context.enis };
+      const usedSinceMs = { ...context.usedSinceMs };
       const line = new Map(context.waiting.map((request) => [request.requestId, request]));
       let { nextSlot } = context;
       const tell = (slot: number, event: Extract<EniEvent, { type: 'assign' | 'grow' }>): void => {
@@ -99,20 +121,37 @@ export const eniFactoryMachine = setup({
           const input = newEni(context, slot, vSwitch, move.ipv4Count);
           enqueue.spawnChild('eni', { id: eniId(slot), input });
           enis[slot] = summaryOf(contextOf(input));
+          usedSinceMs[slot] = atMs;
           for (const requestId of move.requestIds) send(slot, requestId, false);
         }
       }
       enqueue.cancel('reconsider');
-      if (plan.againAtMs !== null) {
-        const delay = Math.max(1, plan.againAtMs - atMs);
-        enqueue.raise({ type: 'reconsider', atMs: plan.againAtMs }, { id: 'reconsider', delay });
+      const again = [plan.againAtMs, nextAgeMs({ ...context, usedSinceMs })].filter((endMs) => endMs !== null);
+      if (again.length > 0) {
+        const againAtMs = Math.min(...again);
+        enqueue.raise(
+          { type: 'reconsider', atMs: againAtMs },
+          { id: 'reconsider', delay: Math.max(1, againAtMs - atMs) },
+        );
       }
-      enqueue.assign({ placed, enis, nextSlot, waiting: [...line.values()], reasons: plan.reasons, growBy: 0 });
+      // The next one that is opened shall know better where.
+      if (nextSlot > context.nextSlot && context.vSwitches.length > 1 && isStale(context))
+        enqueue.raise({ type: 'surveyDue', atMs });
+      enqueue.assign({
+        usedSinceMs,
+        placed,
+        enis,
+        nextSlot,
+        waiting: [...line.values()],
+        reasons: plan.reasons,
+        growBy: 0,
+      });
     }),
     /** Tells the idle pool, if what it looks at has changed. */
     tellPool: enqueueActions(({ context, enqueue, system }) => {
-      const { enis, waiting, nowMs } = context;
-      const totals = totalsOf(Object.values(enis), waiting.length, policyOf(context), nowMs);
+      const { enis, waiting, granted, freed, nowMs } = context;
+      const view = { enis: Object.values(enis), waiting: waiting.length, young: youngOf(context), granted, freed };
+      const totals = totalsOf(view, policyOf(context), nowMs);
       const idlePool = idlePoolIn(system);
       if (idlePool === undefined || sameTotals(totals, context.totals)) return;
       enqueue.assign({ totals });
@@ -136,9 +175,25 @@ export const eniFactoryMachine = setup({
     learn: enqueueActions(({ context, enqueue, system }, params: { after: EniSummary }) => {
       const lesson = lessonOf(context, context.enis[params.after.slot], params.after);
       enqueue.assign({ holds: lesson.holds });
+      if (lesson.holds.quotaUntilMs !== context.holds.quotaUntilMs)
+        enqueue.raise({ type: 'surveyDue', atMs: context.nowMs });
       const idlePool = idlePoolIn(system);
       if (lesson.failedOpening && idlePool !== undefined)
         enqueue.sendTo(idlePool, { type: 'growFailed', atMs: context.nowMs });
+    }),
+    survey: enqueueActions(({ context, enqueue }) => {
+      if (context.looking) return;
+      const known = Object.values(context.enis).flatMap((eni) => eni.eniId ?? []);
+      const vSwitchIds = context.vSwitches.map((vSwitch) => vSwitch.vSwitchId);
+      enqueue.spawnChild('survey', { id: SURVEY, input: { known, vSwitchIds } });
+      enqueue.assign({ looking: true });
+    }),
+    /** While others hold places here, a look now and then tells when they are given back. */
+    armSurvey: enqueueActions(({ context, enqueue }) => {
+      enqueue.cancel('surveyDue');
+      const atMs = context.nowMs + context.holdDownMs;
+      if (context.foreignEnis > 0)
+        enqueue.raise({ type: 'surveyDue', atMs }, { id: 'surveyDue', delay: Math.max(1, context.holdDownMs) });
     }),
   },
 }).createMachine({
@@ -153,9 +208,15 @@ export const eniFactoryMachine = setup({
     reasons: new Map(),
     growBy: 0,
     holds: noHolds,
+    usedSinceMs: {},
+    arrivals: 0,
+    granted: 0,
+    freed: 0,
+    lookedAtMs: input.nowMs,
+    looking: false,
     totals: null,
   }),
-  entry: ['adopt', 'tellPool'],
+  entry: ['adopt', 'tellPool', 'armSurvey'],
   on: {
     allocate: [
       {
@@ -164,7 +225,7 @@ export const eniFactoryMachine = setup({
           type: 'refuse',
           params: ({ context, event }) => ({
             request: event,
-            failure: { code: 'noCapacity', detail: `${context.waiting.length} requests wait already` },
+            failure: { code: 'noCapacity', detail: `${unanswered(context)} requests wait already` },
           }),
         },
       },
@@ -172,7 +233,8 @@ export const eniFactoryMachine = setup({
         actions: [
           'noteTime',
           assign(({ context, event: { requestId, sandbox, pod, untilMs, atMs } }) => ({
-            waiting: [...context.waiting, { requestId, sandbox, pod, untilMs, sinceMs: atMs }],
+            arrivals: context.arrivals + 1,
+            waiting: [...context.waiting, { requestId, sandbox, pod, untilMs, sinceMs: atMs, nth: context.arrivals }],
           })),
           'plan',
           'tellPool',
@@ -225,6 +287,7 @@ export const eniFactoryMachine = setup({
           const summary = Object.values(context.enis).find((one) => one.eniId === id);
           const eni = eniAt(context.enis, summary?.slot);
           if (eni !== null) enqueue.sendTo(eni, { type: 'freed', ipv4, coolUntilMs, atMs });
+          enqueue.assign({ freed: context.freed + 1 });
         }),
       ],
     },
@@ -236,9 +299,9 @@ export const eniFactoryMachine = setup({
       guard: { type: 'upToDate', params: ({ event }) => ({ basis: event.basis }) },
       actions: [
         'noteTime',
-        enqueueActions(({ context, event: { count, atMs }, enqueue }) => {
+        enqueueActions(({ context, event: { count, keep, atMs }, enqueue }) => {
           const enis = { ...context.enis };
-          for (const move of shedPlan(Object.values(enis), count)) {
+          for (const move of shedPlan(Object.values(enis), { count, keep, young: youngOf(context) })) {
             const eni = enis[move.slot];
             if (eni === undefined) continue;
             const told = move.drain
@@ -270,6 +333,7 @@ export const eniFactoryMachine = setup({
             });
             enqueue.assign({
               placed: { ...rest, [requestId]: { ...placed, granted: true } },
+              granted: context.granted + 1,
               holds: { ...context.holds, lastFailure: null },
             });
           } else if (event.failure.code === 'permission') {
@@ -288,7 +352,15 @@ export const eniFactoryMachine = setup({
       actions: [
         'noteTime',
         { type: 'learn', params: ({ event }) => ({ after: event.summary }) },
-        assign(({ context, event: { summary } }) => ({ enis: { ...context.enis, [summary.slot]: summary } })),
+        assign(({ context, event: { summary } }) => {
+          const { slot, phase } = summary;
+          const inUse = context.enis[slot]?.phase === 'opening' && phase === 'ready';
+          const ages = inUse && context.usedSinceMs[slot] !== undefined ? { [slot]: context.nowMs } : {};
+          return {
+            enis: { ...context.enis, [slot]: summary },
+            usedSinceMs: { ...context.usedSinceMs, ...ages },
+          };
+        }),
         'plan',
         'tellPool',
       ],
@@ -302,14 +374,49 @@ export const eniFactoryMachine = setup({
           params: ({ event: { summary } }) => ({ slot: summary.slot, failure: summary.lastFailure }),
         },
         assign(({ context, event }) => {
-          const { [event.summary.slot]: _, ...enis } = context.enis;
-          return { enis };
+          const { slot } = event.summary;
+          const { [slot]: _, ...enis } = context.enis;
+          const { [slot]: __, ...usedSinceMs } = context.usedSinceMs;
+          return { enis, usedSinceMs, holds: afterGone(context.holds, slot) };
         }),
         'plan',
         'tellPool',
       ],
     },
     reconsider: { actions: ['noteTime', 'plan', 'tellPool'] },
+    surveyDue: { actions: ['noteTime', 'survey'] },
+    'xstate.done.actor.survey': {
+      actions: [
+        enqueueActions(({ context, event, enqueue }) => {
+          const { atMs, value } = (event as DoneActorEvent<At<Survey>>).output;
+          const known = Object.values(context.enis).map((eni) => eni.eniId);
+          const vSwitches = context.vSwitches.map((one) => ({ ...one, free: value.free[one.vSwitchId] ?? null }));
+          const foreignEnis = value.strangers.filter((id) => !known.includes(id)).length;
+          enqueue.stopChild(SURVEY);
+          enqueue.assign({
+            vSwitches,
+            foreignEnis,
+            looking: false,
+            lookedAtMs: atMs,
+            nowMs: Math.max(context.nowMs, atMs),
+          });
+        }),
+        'armSurvey',
+        'plan',
+        'tellPool',
+      ],
+    },
+    'xstate.error.actor.survey': {
+      actions: [
+        enqueueActions(({ context, enqueue }) => {
+          enqueue.stopChild(SURVEY);
+          enqueue.assign({ looking: false });
+          const atMs = context.nowMs + context.quotaHoldMs;
+          enqueue.cancel('surveyDue');
+          enqueue.raise({ type: 'surveyDue', atMs }, { id: 'surveyDue', delay: Math.max(1, context.quotaHoldMs) });
+        }),
+      ],
+    },
     'xstate.done.actor.*': {
       actions: enqueueActions(({ event, enqueue }) => enqueue.stopChild((event as DoneActorEvent).actorId)),
     },

@@ -3,24 +3,21 @@
  *
  * It is told the totals whenever they change, so that it acts at once and rests without a clock of its own; the period is a second
  * look. It asks for what is missing in one piece, naming the totals it reckoned from, and then waits for them to move before it
- * asks again: an order that crosses with better knowledge is not carried out.
+ * asks again: an order that crosses with better knowledge is not carried out. Reclaiming is no state: a batch goes whatever the pool
+ * is about, and the totals that follow bring the next look.
  */
 import { type ActorRefFrom, assign, enqueueActions, setup } from 'xstate';
-import { type PoolBounds, type PoolMove, type PoolTotals, poolMove } from '../src/core/pool.ts';
+import { batchOf, reclaimedOnce } from '../src/core/reclaim.ts';
+import {
+  contextOf,
+  type IdlePoolContext,
+  type IdlePoolInput,
+  measured,
+  moveIn,
+  nextPeriodMs,
+} from './idle-pool-context.ts';
 import type { PoolEvent } from './messages.ts';
 import { eniFactoryIn } from './receptionist.ts';
-
-export type IdlePoolInput = {
-  readonly bounds: PoolBounds;
-  readonly periodMs: number;
-  readonly backoffMs: number;
-  readonly nowMs: number;
-};
-
-export type IdlePoolContext = IdlePoolInput & { readonly totals: PoolTotals | null; readonly failures: number };
-
-const moveOf = ({ totals, bounds }: IdlePoolContext): PoolMove =>
-  totals === null ? { grow: 0, shed: 0 } : poolMove(totals, bounds);
 
 export const idlePoolMachine = setup({
   types: {
@@ -33,30 +30,59 @@ export const idlePoolMachine = setup({
     backoff: ({ context }) => Math.min(context.backoffMs * 2 ** Math.max(0, context.failures - 1), context.periodMs),
   },
   guards: {
-    missing: ({ context }) => moveOf(context).grow > 0,
-    surplus: ({ context }) => moveOf(context).shed > 0,
+    missing: ({ context }) => moveIn(context).grow > 0,
+    surplus: ({ context }) => moveIn(context).shed > 0,
+    surplusNow: ({ context, event }) => moveIn({ ...context, ...measured(context, event) }).shed > 0,
   },
   actions: {
-    note: assign(({ event }) => (event.type === 'poolChanged' ? { totals: event.totals, nowMs: event.atMs } : {})),
+    note: assign(({ context, event }) => measured(context, event)),
+    /** Wakes up when a period ends that may move the low mark, and when a batch is to go. */
+    arm: enqueueActions(({ context, enqueue }) => {
+      const timers = { periodEnded: nextPeriodMs(context), reclaimDue: context.reclaim.dueMs } as const;
+      for (const type of ['periodEnded', 'reclaimDue'] as const) {
+        const atMs = timers[type];
+        enqueue.cancel(type);
+        if (atMs !== null) enqueue.raise({ type, atMs }, { id: type, delay: Math.max(1, atMs - context.nowMs) });
+      }
+    }),
     grow: enqueueActions(({ context, enqueue, system }) => {
       const { totals: basis, nowMs: atMs } = context;
       if (basis !== null)
-        enqueue.sendTo(eniFactoryIn(system), { type: 'grow', count: moveOf(context).grow, basis, atMs });
+        enqueue.sendTo(eniFactoryIn(system), { type: 'grow', count: moveIn(context).grow, basis, atMs });
     }),
     shed: enqueueActions(({ context, enqueue, system }) => {
-      const { totals: basis, nowMs: atMs } = context;
+      const { totals: basis, nowMs: atMs, bounds } = context;
+      const { shed: count } = moveIn(context);
       if (basis !== null)
-        enqueue.sendTo(eniFactoryIn(system), { type: 'shed', count: moveOf(context).shed, basis, atMs });
+        enqueue.sendTo(eniFactoryIn(system), { type: 'shed', count, keep: bounds.minIdle, basis, atMs });
+    }),
+    reclaim: enqueueActions(({ context, event, enqueue, system }) => {
+      const { totals: basis, bounds, reclaimRules, seed } = context;
+      const { atMs } = event;
+      enqueue.assign({ nowMs: atMs, reclaim: reclaimedOnce(context.reclaim, atMs, reclaimRules, seed) });
+      if (basis === null || basis.waiting > 0) return;
+      const surplus = moveIn(context).shed;
+      const batch = batchOf(basis.idle - bounds.minIdle, surplus, reclaimRules);
+      if (batch > 0)
+        enqueue.sendTo(eniFactoryIn(system), {
+          type: 'shed',
+          count: surplus + batch,
+          keep: bounds.minIdle,
+          basis,
+          atMs,
+        });
     }),
     enough: assign({ failures: 0 }),
   },
 }).createMachine({
   id: 'idlePool',
   options: { maxIterations: 100 },
-  context: ({ input }) => ({ ...input, totals: null, failures: 0 }),
+  context: ({ input }) => contextOf(input),
   initial: 'resting',
   on: {
-    poolChanged: { target: '.measuring', actions: 'note' },
+    poolChanged: { target: '.measuring', actions: ['note', 'arm'] },
+    periodEnded: { target: '.measuring', actions: ['note', 'arm'] },
+    reclaimDue: { actions: ['reclaim', 'arm'] },
     growFailed: {
       target: '.backingOff',
       actions: assign(({ context, event }) => ({ failures: context.failures + 1, nowMs: event.atMs })),
@@ -77,13 +103,10 @@ export const idlePoolMachine = setup({
     backingOff: {
       on: {
         poolChanged: [
-          {
-            guard: ({ context, event }) => poolMove(event.totals, context.bounds).shed > 0,
-            target: 'measuring',
-            actions: 'note',
-          },
-          { actions: 'note' },
+          { guard: 'surplusNow', target: 'measuring', actions: ['note', 'arm'] },
+          { actions: ['note', 'arm'] },
         ],
+        periodEnded: { actions: ['note', 'arm'] },
         growFailed: { actions: assign(({ event }) => ({ nowMs: event.atMs })) },
       },
       after: { backoff: 'measuring' },

@@ -49,11 +49,19 @@ export type FactoryEvent =
     }
   /** `basis`: the totals that the pool reckoned from. */
   | { readonly type: 'grow'; readonly count: number; readonly basis: PoolTotals; readonly atMs: number }
-  | { readonly type: 'shed'; readonly count: number; readonly basis: PoolTotals; readonly atMs: number }
+  /** `keep`: the low water mark, which has to hold afterwards. */
+  | {
+      readonly type: 'shed';
+      readonly count: number;
+      readonly keep: number;
+      readonly basis: PoolTotals;
+      readonly atMs: number;
+    }
   | IpResult
   | { readonly type: 'eniChanged'; readonly summary: EniSummary; readonly atMs: number }
   | { readonly type: 'eniGone'; readonly summary: EniSummary; readonly atMs: number }
-  | { readonly type: 'reconsider'; readonly atMs: number };
+  | { readonly type: 'reconsider'; readonly atMs: number }
+  | { readonly type: 'surveyDue'; readonly atMs: number };
 
 export type LeaseEvent =
   | { readonly type: 'ask'; readonly requestId: string; readonly untilMs: number; readonly atMs: number }
@@ -104,6 +112,9 @@ export type LeasesEvent =
 
 export type PoolEvent =
   | { readonly type: 'poolChanged'; readonly totals: PoolTotals; readonly atMs: number }
-  | { readonly type: 'growFailed'; readonly atMs: number };
+  | { readonly type: 'growFailed'; readonly atMs: number }
+  /** The pool's own timers: a period that demand is counted in is over; a batch of idle addresses is to go. */
+  | { readonly type: 'periodEnded'; readonly atMs: number }
+  | { readonly type: 'reclaimDue'; readonly atMs: number };
 
 export type NodeEvent = Ask | Release | Forget | { readonly type: 'stop'; readonly atMs: number };

@@ -7,12 +7,13 @@
 import { type ActorRefFrom, assign, enqueueActions, type PromiseActorLogic, sendTo, setup } from 'xstate';
 import { type Failure, failureOf } from '../src/core/errors.ts';
 import type { Lease } from '../src/core/lease.ts';
-import { type PoolBounds, poolBounds } from '../src/core/pool.ts';
+import { managedMax } from '../src/core/managed-enis.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { At } from './at.ts';
 import type { eniFactoryMachine } from './eni-factory.ts';
-import type { AdoptedEni, VSwitchPlan } from './eni-factory-context.ts';
+import type { AdoptedEni, EniFactoryInput, VSwitchOption } from './eni-factory-context.ts';
 import type { idlePoolMachine } from './idle-pool.ts';
+import type { IdlePoolInput } from './idle-pool-context.ts';
 import type { leasesMachine } from './leases.ts';
 import type { Answer, NodeEvent } from './messages.ts';
 import { ENI_FACTORY, IDLE_POOL, LEASES, leasesIn } from './receptionist.ts';
@@ -21,15 +22,23 @@ import { ENI_FACTORY, IDLE_POOL, LEASES, leasesIn } from './receptionist.ts';
 export type NodeFacts = {
   readonly instanceId: string;
   readonly nodeIp: string;
-  /** Managed ENIs it may have, and addresses on each. */
-  readonly maxEnis: number;
+  /** ENIs we may have by configuration, places the type has for ENIs beside the primary one, and addresses on each. */
+  readonly eniCap: number;
+  readonly eniPlaces: number;
   readonly ipv4PerEni: number;
-  readonly vSwitches: readonly VSwitchPlan[];
+  readonly vSwitches: readonly VSwitchOption[];
+  /** Chance, drawn once; in [0, 1). */
+  readonly seed: number;
   readonly securityGroupIds: readonly string[];
 };
 
 /** What an earlier life left. */
-export type Recovered = { readonly leases: readonly Lease[]; readonly enis: readonly AdoptedEni[] };
+export type Recovered = {
+  readonly leases: readonly Lease[];
+  readonly enis: readonly AdoptedEni[];
+  /** ENIs on the instance that are not ours to use. */
+  readonly foreignEnis: number;
+};
 
 export type NodeInput = {
   readonly settings: Settings /** Prefix of the tokens of this process's cloud calls. */;
@@ -164,12 +173,7 @@ export const nodeMachine = setup({
           src: 'idlePool',
           id: IDLE_POOL,
           systemId: IDLE_POOL,
-          input: ({ context }) => ({
-            bounds: boundsOf(context),
-            periodMs: context.settings.poolPeriodMs,
-            backoffMs: context.settings.backoffMs,
-            nowMs: context.nowMs,
-          }),
+          input: ({ context }) => poolInput(context),
           onError: {
             target: 'failed',
             actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'idlePool' }) },
@@ -215,33 +219,51 @@ export const nodeMachine = setup({
 
 export type NodeRef = ActorRefFrom<typeof nodeMachine>;
 
-/** The water marks the node can hold. */
-export function boundsOf({ settings, facts }: NodeContext): PoolBounds {
-  const capacity = (facts?.maxEnis ?? 0) * (facts?.ipv4PerEni ?? 0);
-  return poolBounds(settings.minIdle, settings.maxIdle, capacity);
+function factsOf({ facts }: NodeContext): NodeFacts {
+  const nothing = { eniCap: 0, eniPlaces: 0, ipv4PerEni: 0, vSwitches: [], securityGroupIds: [], seed: 0 };
+  return facts ?? { instanceId: '', nodeIp: '', ...nothing };
 }
 
-function factsOf(context: NodeContext): NodeFacts {
-  return (
-    context.facts ?? { instanceId: '', nodeIp: '', maxEnis: 0, ipv4PerEni: 0, vSwitches: [], securityGroupIds: [] }
-  );
+function poolInput(context: NodeContext): IdlePoolInput {
+  const { settings, recovered, nowMs } = context;
+  const { eniCap, eniPlaces, ipv4PerEni, seed } = factsOf(context);
+  const { minIdle, maxIdle, minEnis, warmUpSize, adaptivePool, reclaim, poolPeriodMs, backoffMs } = settings;
+  return {
+    marks: { minIdle, maxIdle, minEnis, warmUpSize },
+    capacity: managedMax({ eniCap, eniPlaces, foreignEnis: recovered?.foreignEnis ?? 0 }) * ipv4PerEni,
+    ipv4PerEni,
+    adaptive: adaptivePool,
+    reclaimRules: reclaim,
+    seed,
+    periodMs: poolPeriodMs,
+    backoffMs,
+    nowMs,
+  };
 }
 
-function factoryInput(context: NodeContext) {
+function factoryInput(context: NodeContext): EniFactoryInput {
   const { settings } = context;
-  const { maxEnis, ipv4PerEni, vSwitches } = factsOf(context);
+  const { eniCap, eniPlaces, ipv4PerEni, vSwitches, seed } = factsOf(context);
+  const { eniPolicy, vSwitchPolicy, quotaHoldMs, minEniAgeMs } = settings;
   const { cloudPeriodMs, describePeriodMs, attachTimeoutMs, settleTimeoutMs, detachTimeoutMs } = settings;
   const { backoffMs, backoffMaxMs } = settings;
   const timeouts = { attachTimeoutMs, settleTimeoutMs, detachTimeoutMs };
   return {
     nowMs: context.nowMs,
-    maxEnis,
+    eniCap,
+    eniPlaces,
+    foreignEnis: context.recovered?.foreignEnis ?? 0,
     ipv4PerEni,
     vSwitches,
+    eniPolicy,
+    vSwitchPolicy,
+    seed,
     mtu: settings.mtu,
     token: context.token,
     times: { cloudPeriodMs, describePeriodMs, ...timeouts, backoffMs, backoffMaxMs },
     holdDownMs: settings.holdDownMs,
+    quotaHoldMs,
+    minEniAgeMs,
     waitingMax: settings.waitingMax,
     adopted: context.recovered?.enis ?? [],
   };

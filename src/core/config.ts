@@ -5,9 +5,10 @@
  * which quotes the text, is not handed on.
  */
 import { z } from 'zod';
-import { durationMs } from './duration.ts';
+import { duration, period } from './duration-key.ts';
 import { EnactorError } from './errors.ts';
 import { familyOf, parseCidr } from './ip.ts';
+import { placementSettingsOf, poolKeys } from './pool-keys.ts';
 import { defaultSettings, type Settings } from './settings.ts';
 import { ignoredKeys, refusalOf, unsupportedKeys } from './terway-keys.ts';
 import type { IPSet } from './wire.ts';
@@ -16,8 +17,6 @@ import type { IPSet } from './wire.ts';
 const SECURITY_GROUPS_MAX = 10;
 /** Source: CreateNetworkInterface, Tag.N at most 20; four of them are ours. */
 const TAGS_MAX = 16;
-/** Timers hold 24 days; nothing here needs more than a week. */
-const DURATION_MAX_MS = 7 * 24 * 3_600_000;
 
 export type Credentials = { readonly accessKeyId: string; readonly accessKeySecret: string };
 
@@ -37,19 +36,12 @@ export type Config = {
 const count = z.int().min(0).max(100_000);
 const id = z.string().min(1);
 
-const duration = z
-  .string()
-  .refine((text) => durationMs(text) !== null, 'is not a duration such as 30s, 10m or 500ms')
-  .transform((text) => durationMs(text) ?? 0)
-  .refine((ms) => ms <= DURATION_MAX_MS, 'is longer than a week');
-
-const period = duration.refine((ms) => ms >= 1, 'must be longer than nothing');
-
 const cidrs = z
   .string()
   .refine((text) => serviceCidrOf(text) !== null, 'is not one IPv4 prefix, or an IPv4 and an IPv6 one');
 
 const schema = z.strictObject({
+  ...poolKeys,
   access_key: z.string().default(''),
   access_secret: z.string().default(''),
   cluster_id: z.string().max(128).default(defaultSettings.clusterId),
@@ -100,6 +92,17 @@ export function parseConfig(text: string, nodeName: string): Config {
   return deepFrozen(configOf(result.data, nodeName, notes));
 }
 
+/** Those of the filter too: what we make has to be ours to use after a restart. Throws EnactorError when it could not be. */
+function eniTagsOf({ eni_tags: own, eni_tag_filter: filter = {}, eni_tag_block_list: blocked = [] }: File) {
+  const tags = { ...filter, ...own };
+  const lost = Object.keys(filter).find((key) => tags[key] !== filter[key]);
+  if (lost !== undefined) throw refused('eni_tag_filter', `asks for another ${lost} than eni_tags sets`);
+  if (blocked.some(({ key, value }) => tags[key] === value))
+    throw refused('eni_tag_block_list', 'blocks the ENIs that eni_tags marks as ours');
+  if (Object.keys(tags).length > TAGS_MAX) throw refused('eni_tags', `has more than ${TAGS_MAX} tags`);
+  return tags;
+}
+
 /** Throws EnactorError when the two halves of the key pair are not both there. */
 function credentialsOf(file: File): Credentials {
   const { access_key: accessKeyId, access_secret: accessKeySecret } = file;
@@ -121,17 +124,21 @@ function configOf(file: File, nodeName: string, notes: readonly string[]): Confi
   const groups = [...new Set([file.security_group, ...file.security_groups].filter((group) => group !== ''))].sort();
   if (groups.length > SECURITY_GROUPS_MAX)
     throw refused('security_groups', `names ${groups.length} groups; the limit is ${SECURITY_GROUPS_MAX}`);
-  const vSwitchIds = [...new Set(Object.values(file.vswitches).flat())];
+  const lists = Object.entries(file.vswitches).map(([zone, ids]) => [zone, [...new Set(ids)]] as const);
+  if (file.min_eni !== undefined && file.min_eni > 0 && maxIdle === 0)
+    more.push('min_eni: keeps nothing, since max_pool_size is 0');
+  if (file.ip_warm_up_size !== undefined && file.ip_warm_up_size > 0 && maxIdle === 0)
+    more.push('ip_warm_up_size: warms nothing up, since max_pool_size is 0');
   const settings: Settings = {
+    ...placementSettingsOf(file, scaled),
     nodeName,
     clusterId: file.cluster_id,
     minIdle: Math.min(minIdle, maxIdle),
     maxIdle,
     maxEnis: file.max_eni === 0 ? null : file.max_eni,
-    // Those of other zones are left out once the node knows its own.
-    vSwitchIds: vSwitchIds.length === 0 ? null : vSwitchIds,
+    vSwitchIds: lists.length === 0 ? null : Object.fromEntries(lists),
     securityGroupIds: groups.length === 0 ? null : groups,
-    eniTags: file.eni_tags,
+    eniTags: eniTagsOf(file),
     mtu: file.mtu,
     coolDownMs: scaled(file.cool_down, defaultSettings.coolDownMs),
     poolPeriodMs: scaled(file.pool_period ?? file.ip_pool_sync_period, defaultSettings.poolPeriodMs),

@@ -1,14 +1,18 @@
 /**
- * What failed calls teach about growing: an empty vSwitch rests for a while, and a failed opening makes the next one wait, the longer
- * the more failed in a row. Pure.
+ * What failed calls teach about growing: an empty vSwitch rests for a while, so does an ENI or an instance that has all it may have,
+ * and a failed opening makes the next one wait, the longer the more failed in a row. Pure.
+ * Source: Terway inhibits 10 minutes after either code of an empty vSwitch and 1 minute after EniPerInstanceLimitExceeded.
  */
 import type { Failure } from './errors.ts';
 
 export type Holds = {
   /** vSwitch -> when it may be asked again. */
   readonly vSwitches: Readonly<Record<string, number>>;
-  /** No ENI is opened before this time. */
+  /** Slot -> until when its ENI is asked for no more: the cloud said that it has all that it may have. */
+  readonly enis: Readonly<Record<number, number>>;
+  /** No ENI is opened before this time: after an opening that failed, and after the instance was told to have all it may. */
   readonly openUntilMs: number;
+  readonly quotaUntilMs: number;
   /** Openings that failed in a row. */
   readonly openFailures: number;
   /** The last failure, until something succeeds: the cause to name when a request runs out of time. */
@@ -17,44 +21,70 @@ export type Holds = {
 
 export type HoldTimes = {
   readonly holdDownMs: number;
+  readonly quotaHoldMs: number;
   readonly backoffMs: number;
   readonly backoffMaxMs: number;
 };
 
-export const noHolds: Holds = { vSwitches: {}, openUntilMs: 0, openFailures: 0, lastFailure: null };
+export const noHolds: Holds = {
+  vSwitches: {},
+  enis: {},
+  openUntilMs: 0,
+  quotaUntilMs: 0,
+  openFailures: 0,
+  lastFailure: null,
+};
 
 /** When the vSwitch may be asked again; 0 when it never ran dry. */
 export function holdEndMs(holds: Holds, vSwitchId: string): number {
   return holds.vSwitches[vSwitchId] ?? 0;
 }
 
-/** A call on an ENI in this vSwitch failed. */
-export function afterFailedCall(
-  holds: Holds,
-  failure: Failure,
-  vSwitchId: string,
-  nowMs: number,
-  { holdDownMs }: HoldTimes,
-): Holds {
-  const vSwitches =
-    failure.code === 'vSwitchEmpty' ? { ...holds.vSwitches, [vSwitchId]: nowMs + holdDownMs } : holds.vSwitches;
-  return { ...holds, vSwitches, lastFailure: failure };
+/** When ENIs may be opened again. */
+export const opensAtMs = (holds: Holds): number => Math.max(holds.openUntilMs, holds.quotaUntilMs);
+
+/** Ends of holds that are still to come. */
+export function holdEnds(holds: Holds, nowMs: number): readonly number[] {
+  const all = [holds.openUntilMs, holds.quotaUntilMs, ...Object.values(holds.vSwitches), ...Object.values(holds.enis)];
+  return all.filter((endMs) => endMs > nowMs);
 }
 
-/** An ENI never came into use. After an empty vSwitch the next one may be tried at once. */
-export function afterFailedOpening(
+export function isFull(holds: Holds, slot: number, nowMs: number): boolean {
+  return (holds.enis[slot] ?? 0) > nowMs;
+}
+
+export type FailedOn = { readonly slot: number; readonly vSwitchId: string; readonly failure: Failure };
+
+/** A call on this ENI failed. */
+export function afterFailedCall(
   holds: Holds,
-  failure: Failure,
-  vSwitchId: string,
+  { slot, vSwitchId, failure }: FailedOn,
   nowMs: number,
   times: HoldTimes,
 ): Holds {
-  const after = afterFailedCall(holds, failure, vSwitchId, nowMs, times);
-  if (failure.code === 'vSwitchEmpty') return after;
+  const after: Holds = { ...holds, lastFailure: failure };
+  if (failure.code === 'vSwitchEmpty')
+    return { ...after, vSwitches: { ...holds.vSwitches, [vSwitchId]: nowMs + times.holdDownMs } };
+  // Somebody else has a place that we reckoned with. The ENI's own book follows the cloud before its next call.
+  if (failure.code === 'eniFull') return { ...after, enis: { ...holds.enis, [slot]: nowMs + times.quotaHoldMs } };
+  if (failure.code === 'eniQuota') return { ...after, quotaUntilMs: nowMs + times.quotaHoldMs };
+  return after;
+}
+
+/** An ENI never came into use. After an empty vSwitch the next one may be tried at once. */
+export function afterFailedOpening(holds: Holds, failed: FailedOn, nowMs: number, times: HoldTimes): Holds {
+  const after = afterFailedCall(holds, failed, nowMs, times);
+  if (failed.failure.code === 'vSwitchEmpty' || failed.failure.code === 'eniQuota') return after;
   const waitMs = Math.min(times.backoffMs * 2 ** holds.openFailures, times.backoffMaxMs);
   return { ...after, openFailures: holds.openFailures + 1, openUntilMs: nowMs + waitMs };
 }
 
 export function afterOpened(holds: Holds): Holds {
   return { ...holds, openUntilMs: 0, openFailures: 0, lastFailure: null };
+}
+
+/** An ENI is gone: a hold on its slot holds nobody. */
+export function afterGone(holds: Holds, slot: number): Holds {
+  const { [slot]: _, ...enis } = holds.enis;
+  return { ...holds, enis };
 }

@@ -4,10 +4,15 @@
  * Preference for each request, oldest first: an idle address; room on an attached ENI (one Assign away); room on an ENI that is
  * being opened; a new ENI; a cooling address once nothing can grow. Refused only when nothing can change without somebody else's
  * doing.
+ *
+ * Both ENI policies keep this order and differ in which ENI of a kind comes first. Terway's `least_ips` opens every ENI before it
+ * uses the idle addresses of one; here a pod never waits for an ENI while an address can be had sooner.
  */
 import { type EniPhase, type EniSummary, freeOf, owned, roomOf, spareOf } from './eni-summary.ts';
 import type { Failure } from './errors.ts';
-import { type Holds, holdEndMs } from './holds.ts';
+import { type Holds, holdEndMs, holdEnds, isFull, opensAtMs } from './holds.ts';
+import type { EniPolicy } from './placement-settings.ts';
+import { chooseVSwitch, type VSwitchChoice } from './vswitch-choice.ts';
 
 export type Waiting = {
   readonly requestId: string;
@@ -17,11 +22,15 @@ export type Waiting = {
 };
 
 export type PlacementPolicy = {
-  /** Managed ENIs the node may have. */
+  /** Managed ENIs the node may have beside those of others. */
   readonly maxEnis: number;
+  /** ENIs of others that take places of the instance. */
+  readonly foreignEnis: number;
   readonly ipv4PerEni: number;
-  /** Where ENIs may be opened, in order of preference. */
+  readonly eniPolicy: EniPolicy;
+  /** Where ENIs may be opened, as listed; `vSwitch` says how one is chosen, and `nth` the first choice of this plan. */
   readonly vSwitchIds: readonly string[];
+  readonly vSwitch: VSwitchChoice;
   readonly holds: Holds;
 };
 
@@ -55,12 +64,12 @@ export function place(
   nowMs: number,
 ): Plan {
   const dry = (vSwitchId: string): boolean => holdEndMs(policy.holds, vSwitchId) > nowMs;
+  const noRoom = (eni: EniSummary): boolean => dry(eni.vSwitchId) || isFull(policy.holds, eni.slot, nowMs);
   const byFill = [...enis].sort((a, b) => owned(b.counts) - owned(a.counts) || a.slot - b.slot);
-  const housed = house(waiting, growBy, byFill, dry);
+  const housed = house(waiting, growBy, byFill, noRoom, policy.eniPolicy);
   const opened = open(housed.homeless, housed.grow, enis, policy, dry, nowMs);
   const rest = settleForLess(opened.homeless, byFill, policy, dry, nowMs);
-  const { openUntilMs, vSwitches } = policy.holds;
-  const ends = [openUntilMs, ...Object.values(vSwitches)].filter((endMs) => endMs > nowMs);
+  const ends = holdEnds(policy.holds, nowMs);
   return {
     moves: [...housed.moves, ...opened.moves, ...rest.moves],
     reasons: rest.reasons,
@@ -70,29 +79,40 @@ export function place(
 
 type Dry = (vSwitchId: string) => boolean;
 type Homeless = { readonly moves: readonly Move[]; readonly homeless: readonly Waiting[] };
+type Left = { readonly eni: EniSummary; idle: number; spare: number; room: number; fill: number };
 
 /** On the ENIs there are: requests first, then what the pool wants. `grow` is what found no room. */
 function house(
   waiting: readonly Waiting[],
   growBy: number,
   byFill: readonly EniSummary[],
-  dry: Dry,
+  noRoom: (eni: EniSummary) => boolean,
+  eniPolicy: EniPolicy,
 ): Homeless & { readonly grow: number } {
   const moves: Move[] = [];
   const homeless: Waiting[] = [];
-  const inPhase = (phase: EniPhase): readonly EniSummary[] => byFill.filter((eni) => eni.phase === phase);
-  const [ready, opening, holding] = [inPhase('ready'), inPhase('opening'), inPhase('holding')];
-  const left = new Map(
-    byFill.map((eni) => [
-      eni.slot,
-      { idle: eni.counts.idle, spare: spareOf(eni), room: dry(eni.vSwitchId) ? 0 : roomOf(eni) },
-    ]),
+  const all = byFill.map(
+    (eni): Left => ({
+      eni,
+      idle: eni.counts.idle,
+      spare: spareOf(eni),
+      room: noRoom(eni) ? 0 : roomOf(eni),
+      fill: owned(eni.counts),
+    }),
   );
-  const take = (what: 'idle' | 'spare' | 'room', from: readonly EniSummary[]): EniSummary | undefined => {
-    const eni = from.find(({ slot }) => (left.get(slot)?.[what] ?? 0) > 0);
-    const has = eni === undefined ? undefined : left.get(eni.slot);
-    if (has !== undefined) has[what] -= 1;
-    return eni;
+  const inPhase = (phase: EniPhase): readonly Left[] => all.filter(({ eni }) => eni.phase === phase);
+  const [ready, opening, holding] = [inPhase('ready'), inPhase('opening'), inPhase('holding')];
+  const better = (a: Left, b: Left): boolean => (eniPolicy === 'most_ips' ? a.fill > b.fill : a.fill < b.fill);
+  const bestWith = (what: 'idle' | 'spare' | 'room', from: readonly Left[]): Left | undefined =>
+    from
+      .filter((one) => one[what] > 0)
+      .reduce<Left | undefined>((best, one) => (best === undefined || better(one, best) ? one : best), undefined);
+  const take = (what: 'idle' | 'spare' | 'room', from: readonly Left[]): Left | undefined => {
+    const best = bestWith(what, from);
+    if (best === undefined) return undefined;
+    best[what] -= 1;
+    if (what === 'room') best.fill += 1;
+    return best;
   };
   for (const request of waiting) {
     const home =
@@ -102,16 +122,18 @@ function house(
       take('spare', opening) ??
       take('room', opening);
     if (home === undefined) homeless.push(request);
-    else moves.push({ type: 'assign', requestId: request.requestId, slot: home.slot, alsoCooling: false });
+    else moves.push({ type: 'assign', requestId: request.requestId, slot: home.eni.slot, alsoCooling: false });
   }
   // The pool is in no hurry: what an ENI that backs off has room for is not worth another ENI.
-  const soon = holding.filter((eni) => !dry(eni.vSwitchId)).reduce((sum, eni) => sum + freeOf(eni), 0);
+  const soon = holding.filter(({ eni }) => !noRoom(eni)).reduce((sum, { eni }) => sum + freeOf(eni), 0);
   let grow = Math.max(0, growBy - soon);
-  for (const { slot } of [...ready, ...opening]) {
-    const count = Math.min(grow, left.get(slot)?.room ?? 0);
-    if (count > 0) moves.push({ type: 'grow', slot, count });
-    grow -= count;
+  const counts = new Map<number, number>();
+  for (; grow > 0; grow -= 1) {
+    const home = take('room', ready) ?? take('room', opening);
+    if (home === undefined) break;
+    counts.set(home.eni.slot, (counts.get(home.eni.slot) ?? 0) + 1);
   }
+  for (const [slot, count] of counts) moves.push({ type: 'grow', slot, count });
   return { moves, homeless, grow };
 }
 
@@ -129,16 +151,23 @@ function open(
   dry: Dry,
   nowMs: number,
 ): Homeless {
-  const vSwitchId = policy.vSwitchIds.find((id) => !dry(id));
-  if (vSwitchId === undefined || policy.holds.openUntilMs > nowMs) return { moves: [], homeless: waiting };
+  const candidates = policy.vSwitchIds.filter((id) => !dry(id));
+  if (candidates.length === 0 || opensAtMs(policy.holds) > nowMs) return { moves: [], homeless: waiting };
   const moves: Move[] = [];
   const homeless = [...waiting];
+  const free: Record<string, number> = { ...policy.vSwitch.free };
   let grow = growBy;
   for (let slots = slotsBeside(enis, policy); slots > 0 && homeless.length + grow > 0; slots -= 1) {
-    const requestIds = homeless.splice(0, policy.ipv4PerEni).map((request) => request.requestId);
+    const requestIds = homeless.slice(0, policy.ipv4PerEni).map((request) => request.requestId);
     const extra = Math.min(grow, policy.ipv4PerEni - requestIds.length);
+    const ipv4Count = requestIds.length + extra;
+    const choice = { ...policy.vSwitch, nth: policy.vSwitch.nth + moves.length, free };
+    const vSwitchId = chooseVSwitch(candidates, ipv4Count, choice);
+    if (vSwitchId === undefined) break;
+    if (free[vSwitchId] !== undefined) free[vSwitchId] -= ipv4Count;
+    homeless.splice(0, requestIds.length);
     grow -= extra;
-    moves.push({ type: 'open', vSwitchId, ipv4Count: requestIds.length + extra, requestIds });
+    moves.push({ type: 'open', vSwitchId, ipv4Count, requestIds });
   }
   return { moves, homeless };
 }
@@ -158,10 +187,10 @@ function settleForLess(
   const cooling = byFill
     .filter((eni) => eni.phase === 'ready' || eni.phase === 'holding')
     .flatMap((eni) => Array.from({ length: eni.counts.cooling }, () => eni.slot));
-  const opensAtMs = slotsBeside(byFill, policy) > 0 && !policy.vSwitchIds.every(dry) ? holds.openUntilMs : never;
+  const openAtMs = slotsBeside(byFill, policy) > 0 && !policy.vSwitchIds.every(dry) ? opensAtMs(holds) : never;
   const growsAtMs = nextGrowthMs(byFill, policy);
   for (const { requestId, untilMs } of homeless) {
-    const slot = opensAtMs <= untilMs ? undefined : cooling.shift();
+    const slot = openAtMs <= untilMs ? undefined : cooling.shift();
     if (slot !== undefined) moves.push({ type: 'assign', requestId, slot, alsoCooling: true });
     else if (growsAtMs <= untilMs || byFill.some(changing))
       reasons.set(requestId, waitingReason(byFill, policy, nowMs));
@@ -181,8 +210,10 @@ function changing(eni: EniSummary): boolean {
 function nextGrowthMs(enis: readonly EniSummary[], policy: PlacementPolicy): number {
   const { vSwitchIds, holds } = policy;
   const never = Number.POSITIVE_INFINITY;
-  const opens = Math.max(holds.openUntilMs, Math.min(never, ...vSwitchIds.map((id) => holdEndMs(holds, id))));
-  const assigns = enis.filter((eni) => roomOf(eni) > 0).map((eni) => holdEndMs(holds, eni.vSwitchId));
+  const opens = Math.max(opensAtMs(holds), Math.min(never, ...vSwitchIds.map((id) => holdEndMs(holds, id))));
+  const assigns = enis
+    .filter((eni) => roomOf(eni) > 0)
+    .map((eni) => Math.max(holdEndMs(holds, eni.vSwitchId), holds.enis[eni.slot] ?? 0));
   return Math.min(never, ...assigns, slotsBeside(enis, policy) > 0 ? opens : never);
 }
 
@@ -194,12 +225,15 @@ const allDry = ({ vSwitchIds }: PlacementPolicy): Failure => ({
 function full(enis: readonly EniSummary[], policy: PlacementPolicy): Failure {
   const held = enis.reduce((sum, eni) => sum + eni.counts.bound + eni.counts.offered + eni.counts.reserved, 0);
   const detail = `no address available: ${held} held on ${enis.length} of ${policy.maxEnis} ENIs with ${policy.ipv4PerEni} each`;
-  return { code: 'noCapacity', detail };
+  const others = policy.foreignEnis === 0 ? '' : `; ${policy.foreignEnis} more ENIs here are not ours to use`;
+  return { code: 'noCapacity', detail: `${detail}${others}` };
 }
 
 function waitingReason(enis: readonly EniSummary[], { vSwitchIds, holds }: PlacementPolicy, nowMs: number): string {
   const failure = holds.lastFailure === null ? '' : `: ${holds.lastFailure.detail}`;
   const inPhase = (phase: EniPhase): EniSummary | undefined => enis.find((eni) => eni.phase === phase);
+  if (holds.quotaUntilMs > nowMs)
+    return `the instance has all the ENIs it may have, looked at again at ${holds.quotaUntilMs}${failure}`;
   if (holds.openUntilMs > nowMs) return `opening an ENI failed, next try at ${holds.openUntilMs}${failure}`;
   const faulty = inPhase('faulty');
   if (faulty !== undefined) return `ENI ${faulty.eniId} has no device: ${faulty.lastFailure?.detail ?? 'not yet'}`;

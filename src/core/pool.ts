@@ -1,18 +1,9 @@
-/** The arithmetic of the idle pool: how many addresses to add or give back, and where. Pure. */
+/** The arithmetic of the idle pool: what there is, and how many addresses to add or give back. Pure. */
 import { type EniSummary, roomOf, spareOf } from './eni-summary.ts';
-import { holdEndMs } from './holds.ts';
+import { holdEndMs, isFull, opensAtMs } from './holds.ts';
 import type { PlacementPolicy } from './placement.ts';
-
-export type PoolBounds = { readonly minIdle: number; readonly maxIdle: number };
-
-/**
- * The water marks that can be held: within 0 and the node's capacity, and the low one not above the high one.
- * Source: Terway since v1.7 lowers the low mark to the high one; v1.2 raised the high one.
- */
-export function poolBounds(minIdle: number, maxIdle: number, capacity: number): PoolBounds {
-  const max = Math.min(Math.max(0, maxIdle), capacity);
-  return { minIdle: Math.min(Math.max(0, minIdle), max), maxIdle: max };
-}
+import type { PoolBounds } from './pool-marks.ts';
+import { isUnused } from './shed-plan.ts';
 
 export type PoolTotals = {
   readonly idle: number;
@@ -26,19 +17,38 @@ export type PoolTotals = {
   readonly waiting: number;
   /** Addresses that could still be asked for, on ENIs there are and on ENIs that could be opened. */
   readonly room: number;
+  /** Held by pods or promised to them. */
+  readonly held: number;
+  /** Idle ones on unused ENIs that have to stay for now because they are new. */
+  readonly young: number;
+  /** Addresses the node may have. */
+  readonly capacity: number;
+  /** Addresses given out and freed since the start: they tell that something moved even if the sums are the same. */
+  readonly granted: number;
+  readonly freed: number;
+};
+
+export type PoolView = {
+  readonly enis: readonly EniSummary[];
+  /** Requests without a place. */
+  readonly waiting: number;
+  /** Slots whose ENI is too new to go. */
+  readonly young: ReadonlySet<number>;
+  readonly granted: number;
+  readonly freed: number;
 };
 
 /** What the idle pool looks at. Room on a vSwitch that ran dry, and new ENIs while none may be opened, do not count. */
 export function totalsOf(
-  enis: readonly EniSummary[],
-  waiting: number,
+  { enis, waiting, young, granted, freed }: PoolView,
   policy: PlacementPolicy,
   nowMs: number,
 ): PoolTotals {
   const sum = (of: (eni: EniSummary) => number): number => enis.reduce((total, eni) => total + of(eni), 0);
   const usable = enis.filter((eni) => eni.phase === 'ready' || eni.phase === 'holding');
   const dry = (vSwitchId: string): boolean => holdEndMs(policy.holds, vSwitchId) > nowMs;
-  const mayOpen = policy.holds.openUntilMs <= nowMs && !policy.vSwitchIds.every(dry);
+  const mayOpen = opensAtMs(policy.holds) <= nowMs && !policy.vSwitchIds.every(dry);
+  const noRoom = (eni: EniSummary): boolean => dry(eni.vSwitchId) || isFull(policy.holds, eni.slot, nowMs);
   const newEnis = mayOpen ? Math.max(0, policy.maxEnis - enis.length) : 0;
   return {
     idle: usable.reduce((total, eni) => total + eni.counts.idle, 0),
@@ -46,7 +56,12 @@ export function totalsOf(
     leaving: usable.reduce((total, eni) => total + eni.counts.leaving, 0),
     spare: sum(spareOf),
     waiting,
-    room: sum((eni) => (dry(eni.vSwitchId) ? 0 : roomOf(eni))) + newEnis * policy.ipv4PerEni,
+    room: sum((eni) => (noRoom(eni) ? 0 : roomOf(eni))) + newEnis * policy.ipv4PerEni,
+    held: sum(({ counts }) => counts.offered + counts.bound + counts.reserved),
+    young: sum((eni) => (young.has(eni.slot) && isUnused(eni) ? eni.counts.idle : 0)),
+    capacity: policy.maxEnis * policy.ipv4PerEni,
+    granted,
+    freed,
   };
 }
 
@@ -61,38 +76,4 @@ export function poolMove(totals: PoolTotals, { minIdle, maxIdle }: PoolBounds): 
   const surplus = totals.idle - maxIdle;
   if (totals.waiting > 0) return { grow: 0, shed: 0 };
   return { grow: Math.max(0, Math.min(missing, totals.room)), shed: Math.max(0, surplus) };
-}
-
-export type ShedMove = { readonly slot: number; readonly drain: boolean; readonly count: number };
-
-/**
- * Where `surplus` idle addresses go from: whole ENIs first, the least filled one first, as long as the surplus covers all they have
- * (the primary address goes only with its ENI); then secondary addresses. Only ENIs at rest are told: a busy one would say no, and
- * be asked again at once.
- */
-export function shedPlan(enis: readonly EniSummary[], surplus: number): readonly ShedMove[] {
-  const moves: ShedMove[] = [];
-  let left = surplus;
-  const quiet = enis
-    .filter((eni) => eni.phase === 'ready' && eni.ours)
-    .filter((eni) => eni.queued === 0 && eni.arriving === 0 && eni.counts.leaving === 0)
-    .sort((a, b) => a.counts.idle - b.counts.idle || b.slot - a.slot);
-  for (const eni of quiet) {
-    const { idle, offered, bound, cooling, reserved, leaving, invalid } = eni.counts;
-    const unused = offered + bound + cooling + reserved + leaving + invalid === 0;
-    if (unused && idle > 0 && idle <= left) {
-      moves.push({ slot: eni.slot, drain: true, count: idle });
-      left -= idle;
-    }
-  }
-  for (const eni of quiet) {
-    if (left <= 0) break;
-    if (moves.some((move) => move.slot === eni.slot)) continue;
-    const count = Math.min(left, eni.sheddable);
-    if (count > 0) {
-      moves.push({ slot: eni.slot, drain: false, count });
-      left -= count;
-    }
-  }
-  return moves;
 }

@@ -2,7 +2,9 @@
  * Every limit and period the actors use, validated and frozen. Durations are real milliseconds: the factor `speed` of the
  * configuration has already divided them.
  */
-export type Settings = {
+import { defaultPlacementSettings, type PlacementSettings } from './placement-settings.ts';
+
+export type Settings = PlacementSettings & {
   readonly nodeName: string;
   /** Names the cluster in the tags of what we create; empty when unknown. */
   readonly clusterId: string;
@@ -11,8 +13,11 @@ export type Settings = {
   readonly maxIdle: number;
   /** Cap on managed ENIs below what the instance type allows; null for no cap. */
   readonly maxEnis: number | null;
-  /** In order of preference; null means the instance's own vSwitch. */
-  readonly vSwitchIds: readonly string[] | null;
+  /**
+   * Where ENIs may be opened: a list for whichever zone the node is in, or lists by zone. Null, or no list for the zone, means the
+   * instance's own vSwitch.
+   */
+  readonly vSwitchIds: readonly string[] | Readonly<Record<string, readonly string[]>> | null;
   /** null means those of the primary ENI. */
   readonly securityGroupIds: readonly string[] | null;
   /** Extra tags on the ENIs we create. */
@@ -45,6 +50,7 @@ export type Settings = {
 export const ASSIGN_MAX = 10;
 
 export const defaultSettings: Omit<Settings, 'nodeName'> = {
+  ...defaultPlacementSettings,
   clusterId: '',
   minIdle: 0,
   maxIdle: 0,

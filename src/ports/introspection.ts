@@ -36,6 +36,8 @@ export type PoolReport = {
   readonly state: string;
   readonly minIdle: number;
   readonly maxIdle: number;
+  /** Why the low water mark is what it is. */
+  readonly why: string;
   /** Addresses by state, over all ENIs. */
   readonly counts: Readonly<Record<AddressState, number>>;
   readonly capacity: number;

@@ -171,7 +171,7 @@ for (const status of ['Detaching', 'Deleting'])
 for (const code of ['InvalidVSwitchId.IpNotEnough', 'QuotaExceeded.PrivateIpAddress'])
   onNode(
     `vSwitch: empty (${code}), the second one serves`,
-    { settings: { vSwitchIds: ['vsw-lab-1', 'vsw-lab-2'] } },
+    { settings: { vSwitchPolicy: 'listed', vSwitchIds: ['vsw-lab-1', 'vsw-lab-2'] } },
     async (lab, t) => {
       await lab.refuse('CreateNetworkInterface', code);
       t.equal(served(await addAll(lab, 3)), 3);
@@ -185,7 +185,7 @@ for (const code of ['InvalidVSwitchId.IpNotEnough', 'QuotaExceeded.PrivateIpAddr
 
 onNode(
   'vSwitch: runs dry under an ENI, whose pods then go to an ENI in the second',
-  { settings: { vSwitchIds: ['vsw-lab-1', 'vsw-lab-2'], holdDownMs: 60_000 } },
+  { settings: { vSwitchPolicy: 'listed', vSwitchIds: ['vsw-lab-1', 'vsw-lab-2'], holdDownMs: 60_000 } },
   async (lab, t) => {
     await lab.add('first');
     await lab.refuse('AssignPrivateIpAddresses', 'InvalidVSwitchId.IpNotEnough');

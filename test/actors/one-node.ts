@@ -57,6 +57,7 @@ export async function oneNode(options: {
     attachTimeoutMs: 600,
     settleTimeoutMs: 150,
     detachTimeoutMs: 400,
+    minEniAgeMs: 0,
     ...options.settings,
   };
   const start = () => {

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { parseConfig } from '../../src/core/config.ts';
+import { defaultPlacementSettings } from '../../src/core/placement-settings.ts';
 import { defaultSettings } from '../../src/core/settings.ts';
 
 const keys = { access_key: 'id', access_secret: 'TOPSECRET' };
@@ -49,17 +50,19 @@ t.test('config: every key reaches its setting', async (t) => {
     backoff_max: '9s',
     hold_down: '10m',
     waiting_max: 5,
+    inputs_max: 7,
     eni_link_kinds: ['device', 'veth'],
     rate_limit: { CreateNetworkInterface: 10 },
     service_cidr: '172.16.0.0/16,fd00::/112',
   });
   t.strictSame(settings, {
+    ...defaultPlacementSettings,
     nodeName: 'node-1',
     clusterId: 'c1',
     minIdle: 2,
     maxIdle: 7,
     maxEnis: 3,
-    vSwitchIds: ['vsw-1', 'vsw-2', 'vsw-3'],
+    vSwitchIds: { 'cn-a': ['vsw-1', 'vsw-2'], 'cn-b': ['vsw-3', 'vsw-1'] },
     securityGroupIds: ['sg-1', 'sg-2', 'sg-3'],
     eniTags: { team: 'x' },
     mtu: 8500,
@@ -75,6 +78,7 @@ t.test('config: every key reaches its setting', async (t) => {
     backoffMaxMs: 9_000,
     holdDownMs: 600_000,
     waitingMax: 5,
+    inputsMax: 7,
   });
   t.match(rest, {
     eniLinkKinds: ['device', 'veth'],
@@ -134,6 +138,7 @@ t.test('config: every refusal names the key and keeps the secret', async (t) => 
     [{ eni_link_kinds: [] }, /eni_link_kinds: /],
     [{ eni_link_kinds: ['bridge'] }, /eni_link_kinds\.0: /],
     [{ waiting_max: 0 }, /waiting_max: /],
+    [{ inputs_max: -1 }, /inputs_max: /],
   ];
   for (const [more, message] of cases) {
     const said = refusalOf(more);
@@ -160,8 +165,6 @@ t.test(
       [{ enable_erdma: true }, /enable_erdma: eRDMA/],
       [{ ipam_type: 'crd' }, /ipam_type: /],
       [{ enable_ip_prefix: true }, /enable_ip_prefix: /],
-      [{ eni_tag_filter: { a: 'b' } }, /eni_tag_filter: /],
-      [{ min_eni: 1 }, /min_eni: /],
       [{ credential_path: '/x' }, /credential_path: /],
     ] as const)
       t.match(refusalOf(more), message);

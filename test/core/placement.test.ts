@@ -1,6 +1,7 @@
 import t from 'tap';
 import type { Counts } from '../../src/core/address-book.ts';
 import { type EniPhase, type EniSummary, expecting, owned, roomOf, spareOf } from '../../src/core/eni-summary.ts';
+import type { Failure } from '../../src/core/errors.ts';
 import { afterFailedCall, afterFailedOpening, afterOpened, type Holds, noHolds } from '../../src/core/holds.ts';
 import { type Move, type PlacementPolicy, place, type Waiting } from '../../src/core/placement.ts';
 
@@ -25,8 +26,11 @@ const eni = (slot: number, counts: Partial<Counts> = {}, more: Partial<EniSummar
 
 const policy = (more: Partial<PlacementPolicy> = {}): PlacementPolicy => ({
   maxEnis: 3,
+  foreignEnis: 0,
   ipv4PerEni: 6,
+  eniPolicy: 'most_ips',
   vSwitchIds: ['vsw-1', 'vsw-2'],
+  vSwitch: { policy: 'listed', seed: 0, nth: 0, free: {} },
   holds: noHolds,
   ...more,
 });
@@ -264,19 +268,20 @@ t.test('eniSummary: what an ENI has been told counts before it reports', async (
 });
 
 t.test('holds: failures in a row wait longer, an empty vSwitch rests alone, success forgets', async (t) => {
-  const times = { holdDownMs: 600, backoffMs: 10, backoffMaxMs: 50 };
+  const times = { holdDownMs: 600, quotaHoldMs: 70, backoffMs: 10, backoffMaxMs: 50 };
+  const on = (failed: Failure) => ({ slot: 4, vSwitchId: 'vsw-1', failure: failed });
   const failure = { code: 'cloud' as const, detail: 'x' };
   let holds = noHolds;
   const waits: number[] = [];
   for (let n = 0; n < 5; n += 1) {
-    holds = afterFailedOpening(holds, failure, 'vsw-1', NOW, times);
+    holds = afterFailedOpening(holds, on(failure), NOW, times);
     waits.push(holds.openUntilMs - NOW);
   }
   t.same(waits, [10, 20, 40, 50, 50]);
   t.same(holds.vSwitches, {});
-  const dry = afterFailedOpening(noHolds, { code: 'vSwitchEmpty', detail: 'dry' }, 'vsw-1', NOW, times);
+  const dry = afterFailedOpening(noHolds, on({ code: 'vSwitchEmpty', detail: 'dry' }), NOW, times);
   t.match(dry, { openUntilMs: 0, openFailures: 0, vSwitches: { 'vsw-1': NOW + 600 }, lastFailure: { detail: 'dry' } });
-  t.match(afterFailedCall(noHolds, failure, 'vsw-1', NOW, times), {
+  t.match(afterFailedCall(noHolds, on(failure), NOW, times), {
     openUntilMs: 0,
     vSwitches: {},
     lastFailure: failure,

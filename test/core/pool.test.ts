@@ -3,7 +3,9 @@ import type { Counts } from '../../src/core/address-book.ts';
 import type { EniSummary } from '../../src/core/eni-summary.ts';
 import { noHolds } from '../../src/core/holds.ts';
 import type { PlacementPolicy } from '../../src/core/placement.ts';
-import { type PoolTotals, poolBounds, poolMove, sameTotals, shedPlan, totalsOf } from '../../src/core/pool.ts';
+import { type PoolTotals, poolMove, sameTotals, totalsOf } from '../../src/core/pool.ts';
+import { poolBounds } from '../../src/core/pool-marks.ts';
+import { shedPlan as plan } from '../../src/core/shed-plan.ts';
 
 const none: Counts = { idle: 0, offered: 0, bound: 0, cooling: 0, reserved: 0, leaving: 0, invalid: 0 };
 const eni = (slot: number, counts: Partial<Counts>, more: Partial<EniSummary> = {}): EniSummary => ({
@@ -21,7 +23,26 @@ const eni = (slot: number, counts: Partial<Counts>, more: Partial<EniSummary> = 
   lastFailure: null,
   ...more,
 });
-const policy: PlacementPolicy = { maxEnis: 3, ipv4PerEni: 6, vSwitchIds: ['vsw-1', 'vsw-2'], holds: noHolds };
+const policy: PlacementPolicy = {
+  maxEnis: 3,
+  foreignEnis: 0,
+  ipv4PerEni: 6,
+  eniPolicy: 'most_ips',
+  vSwitchIds: ['vsw-1', 'vsw-2'],
+  vSwitch: { policy: 'listed', seed: 0, nth: 0, free: {} },
+  holds: noHolds,
+};
+const NEVER = Number.POSITIVE_INFINITY;
+/** With a low mark that nothing holds, so that no more goes than is too much. */
+const shedPlan = (enis: readonly EniSummary[], count: number, keep = NEVER, young: readonly number[] = []) =>
+  plan(enis, { count, keep, young: new Set(young) });
+const view = (enis: readonly EniSummary[], waiting = 0) => ({
+  enis,
+  waiting,
+  young: new Set<number>(),
+  granted: 0,
+  freed: 0,
+});
 
 t.test('pool: water marks are made such as can be held', async (t) => {
   const table: [number, number, number, number, number][] = [
@@ -40,7 +61,19 @@ t.test('pool: water marks are made such as can be held', async (t) => {
 t.test(
   'pool: grows by what is missing and possible, sheds what is too much, and does neither while pods wait',
   async (t) => {
-    const totals: PoolTotals = { idle: 0, cooling: 0, leaving: 0, spare: 0, waiting: 0, room: 99 };
+    const totals: PoolTotals = {
+      idle: 0,
+      cooling: 0,
+      leaving: 0,
+      spare: 0,
+      waiting: 0,
+      room: 99,
+      held: 0,
+      young: 0,
+      capacity: 99,
+      granted: 0,
+      freed: 0,
+    };
     const bounds = { minIdle: 4, maxIdle: 6 };
     const table: [Partial<PoolTotals>, number, number][] = [
       [{}, 4, 0],
@@ -70,15 +103,24 @@ t.test('pool: the totals count what can be used, and room that can be had now', 
     eni(5, { idle: 3 }, { phase: 'lost' }),
   ];
   const wide = { ...policy, maxEnis: 7 };
-  t.same(totalsOf(enis, 3, wide, 0), { idle: 3, cooling: 1, leaving: 1, spare: 1, waiting: 3, room: 3 + 6 });
+  t.match(totalsOf(view(enis, 3), wide, 0), {
+    idle: 3,
+    cooling: 1,
+    leaving: 1,
+    spare: 1,
+    waiting: 3,
+    room: 3 + 6,
+    held: 3,
+    capacity: 42,
+  });
   const dry = { ...wide, holds: { ...noHolds, vSwitches: { 'vsw-1': 5 } } };
-  t.equal(totalsOf(enis, 0, dry, 0).room, 6, 'an ENI elsewhere');
-  t.equal(totalsOf(enis, 0, dry, 5).room, 9, 'and all of it when the hold ends');
+  t.equal(totalsOf(view(enis), dry, 0).room, 6, 'an ENI elsewhere');
+  t.equal(totalsOf(view(enis), dry, 5).room, 9, 'and all of it when the hold ends');
   const allDry = { ...wide, holds: { ...noHolds, vSwitches: { 'vsw-1': 5, 'vsw-2': 5 } } };
-  t.equal(totalsOf(enis, 0, allDry, 0).room, 0);
-  t.equal(totalsOf(enis, 0, { ...wide, holds: { ...noHolds, openUntilMs: 5 } }, 0).room, 3);
-  t.ok(sameTotals(totalsOf(enis, 0, wide, 0), totalsOf(enis, 0, wide, 9)));
-  t.notOk(sameTotals(totalsOf(enis, 0, wide, 0), null));
+  t.equal(totalsOf(view(enis), allDry, 0).room, 0);
+  t.equal(totalsOf(view(enis), { ...wide, holds: { ...noHolds, openUntilMs: 5 } }, 0).room, 3);
+  t.ok(sameTotals(totalsOf(view(enis), wide, 0), totalsOf(view(enis), wide, 9)));
+  t.notOk(sameTotals(totalsOf(view(enis), wide, 0), null));
 });
 
 t.test('pool: whole ENIs go first, then secondary addresses, and never more than is too much', async (t) => {

@@ -10,9 +10,14 @@ import type { Message } from './walk.ts';
 const subnet = { cidr: '10.0.0.0/24', gateway: '10.0.0.253', ipv6Cidr: null, ipv6Gateway: null };
 const input: EniFactoryInput = {
   nowMs: 0,
-  maxEnis: 2,
+  eniCap: 2,
+  eniPlaces: 3,
+  foreignEnis: 0,
   ipv4PerEni: 3,
-  vSwitches: [{ vSwitchId: 'vsw-1', subnet }],
+  vSwitches: [{ vSwitchId: 'vsw-1', subnet, free: null }],
+  eniPolicy: 'most_ips',
+  vSwitchPolicy: 'listed',
+  seed: 0,
   mtu: 1500,
   token: 't',
   times: {
@@ -25,6 +30,8 @@ const input: EniFactoryInput = {
     backoffMaxMs: 1_000,
   },
   holdDownMs: 600,
+  quotaHoldMs: 70,
+  minEniAgeMs: 0,
   waitingMax: 3,
   adopted: [],
 };
@@ -89,7 +96,7 @@ function stage(more: Partial<EniFactoryInput> = {}) {
 const counts = { idle: 0, offered: 0, bound: 0, cooling: 0, reserved: 0, leaving: 0, invalid: 0 };
 
 t.test('eniFactory: requests of an ENI that ends go back into the line, each at its age', async (t) => {
-  const on = stage({ maxEnis: 1 });
+  const on = stage({ eniCap: 1 });
   t.teardown(on.stop);
   for (const name of ['a', 'b', 'c']) on.allocate(name);
   on.allocate('d', 10_000, 5);
@@ -143,7 +150,7 @@ t.test('eniFactory: messages for an ENI that is no more go nowhere, and the fact
 });
 
 t.test('eniFactory: what an ENI has been told counts at once; an older report is not believed', async (t) => {
-  const on = stage({ maxEnis: 1 });
+  const on = stage({ eniCap: 1 });
   t.teardown(on.stop);
   on.allocate('a');
   const before = on.summary(0, { phase: 'ready', arriving: 0, counts: { ...counts, idle: 1, bound: 2 } });
@@ -170,7 +177,7 @@ t.test('eniFactory: an order of the pool that crosses with news is not carried o
 });
 
 t.test('eniFactory: a line that is full refuses', async (t) => {
-  const on = stage({ maxEnis: 1 });
+  const on = stage({ eniCap: 1 });
   t.teardown(on.stop);
   for (let n = 0; n < 7; n += 1) on.allocate(`p${n}`);
   t.match(on.told('leases', 'refused'), [

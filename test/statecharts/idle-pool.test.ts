@@ -1,7 +1,8 @@
 import t from 'tap';
 import type { AnyMachineSnapshot } from 'xstate';
 import type { PoolTotals } from '../../src/core/pool.ts';
-import { type IdlePoolContext, idlePoolMachine } from '../../statecharts/idle-pool.ts';
+import { idlePoolMachine } from '../../statecharts/idle-pool.ts';
+import type { IdlePoolContext, IdlePoolInput } from '../../statecharts/idle-pool-context.ts';
 import { type Graph, trapped, walk } from './walk.ts';
 
 const totals = (idle: number, more: Partial<PoolTotals> = {}): PoolTotals => ({
@@ -11,14 +12,32 @@ const totals = (idle: number, more: Partial<PoolTotals> = {}): PoolTotals => ({
   spare: 0,
   waiting: 0,
   room: 9,
+  held: 0,
+  young: 0,
+  capacity: 20,
+  granted: 0,
+  freed: 0,
   ...more,
 });
 const contextOf = (snapshot: AnyMachineSnapshot) => snapshot.context as IdlePoolContext;
 
+const input = (more: Partial<IdlePoolInput> = {}): IdlePoolInput => ({
+  marks: { minIdle: 2, maxIdle: 3, minEnis: 0, warmUpSize: 0 },
+  capacity: 20,
+  ipv4PerEni: 5,
+  adaptive: false,
+  reclaimRules: { afterMs: null, intervalMs: 100, batchSize: 5, jitterFactor: 0.1 },
+  seed: 0.5,
+  periodMs: 100,
+  backoffMs: 10,
+  nowMs: 0,
+  ...more,
+});
+
 const explore = (): Graph =>
   walk({
     machine: idlePoolMachine,
-    input: { bounds: { minIdle: 2, maxIdle: 3 }, periodMs: 100, backoffMs: 10, nowMs: 0 },
+    input: input(),
     results: () => ({}),
     events: () => [
       ...[totals(0), totals(2), totals(5), totals(0, { room: 0 }), totals(0, { waiting: 1 })].map((now) => ({

@@ -5,7 +5,16 @@ import { defaultSettings } from '../../src/core/settings.ts';
 import { type NodeContext, nodeMachine } from '../../statecharts/node.ts';
 import { at, type Edge, type Graph, trapped, type Vertex, walk } from './walk.ts';
 
-const facts = { instanceId: 'i', nodeIp: '10.0.0.9', maxEnis: 1, ipv4PerEni: 6, vSwitches: [], securityGroupIds: [] };
+const facts = {
+  instanceId: 'i',
+  nodeIp: '10.0.0.9',
+  eniCap: 1,
+  eniPlaces: 1,
+  ipv4PerEni: 6,
+  vSwitches: [],
+  securityGroupIds: [],
+  seed: 0,
+};
 const contextOf = (snapshot: AnyMachineSnapshot) => snapshot.context as NodeContext;
 const broken = [new EnactorError('metadata', 'no answer')];
 const sandbox = {
@@ -22,7 +31,7 @@ const explore = (): Graph =>
     input: { settings: { ...defaultSettings, nodeName: 'n' }, token: 't' },
     results: () => ({
       identify: { done: [at(facts)], error: broken },
-      recover: { done: [at({ leases: [], enis: [] })], error: broken },
+      recover: { done: [at({ leases: [], enis: [], foreignEnis: 0 })], error: broken },
       leases: { done: [], error: [new Error('leases died')] },
       eniFactory: { done: [], error: [new Error('factory died')] },
       idlePool: { done: [], error: [new Error('pool died')] },

@@ -44,6 +44,7 @@ const report: NodeReport = {
     state: 'resting',
     minIdle: 1,
     maxIdle: 3,
+    why: 'min_pool_size',
     counts: { idle: 1, offered: 0, bound: 1, cooling: 1, reserved: 0, leaving: 0, invalid: 0 },
     capacity: 12,
   },

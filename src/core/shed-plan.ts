@@ -1,0 +1,63 @@
+/**
+ * Where idle addresses go from that are too many. Pure.
+ *
+ * Whole ENIs first, since a slot and a device go with them; then secondary addresses (the primary one goes only with its ENI) of the
+ * least used ENIs, so that these empty. Only ENIs at rest are told: a busy one would say no, and be asked again at once.
+ */
+import { type EniSummary, spareOf } from './eni-summary.ts';
+
+export type ShedMove = { readonly slot: number; readonly drain: boolean; readonly count: number };
+
+export type ShedOrder = {
+  /** Idle addresses that are too many. */
+  readonly count: number;
+  /** The low water mark: what has to be there afterwards. */
+  readonly keep: number;
+  /** Slots whose ENI is too new to go. What is on it waits with it, so that it goes in one piece. */
+  readonly young: ReadonlySet<number>;
+};
+
+/** Nobody holds, waits for, or may come back to any of its addresses. */
+export function isUnused({ ours, phase, queued, arriving, counts }: EniSummary): boolean {
+  const { offered, bound, cooling, reserved, leaving, invalid } = counts;
+  const others = offered + bound + cooling + reserved + leaving + invalid + queued + arriving;
+  return ours && phase === 'ready' && others === 0;
+}
+
+/**
+ * One choice beyond the count: an unused ENI goes although it has more than is too many, when other ENIs have idle addresses and the
+ * low water mark holds on them alone. Otherwise a few idle addresses could stay spread over several unused ENIs.
+ */
+export function shedPlan(enis: readonly EniSummary[], { count, keep, young }: ShedOrder): readonly ShedMove[] {
+  const moves: ShedMove[] = [];
+  const handled = new Set<number>();
+  const usable = enis.filter((eni) => eni.phase === 'ready' || eni.phase === 'holding');
+  let left = count;
+  let idle = usable.reduce((sum, eni) => sum + eni.counts.idle, 0);
+  const coming =
+    usable.reduce((sum, eni) => sum + eni.counts.cooling, 0) + enis.reduce((sum, e) => sum + spareOf(e), 0);
+  const quiet = enis
+    .filter((eni) => eni.phase === 'ready' && eni.ours)
+    .filter((eni) => eni.queued === 0 && eni.arriving === 0 && eni.counts.leaving === 0)
+    .sort((a, b) => a.counts.idle - b.counts.idle || b.slot - a.slot);
+  for (const eni of quiet.filter(isUnused)) {
+    const own = eni.counts.idle;
+    if (left <= 0) break;
+    const others = idle - own;
+    if (own > left && (others === 0 || others + coming < keep)) continue;
+    handled.add(eni.slot);
+    if (own > 0 && !young.has(eni.slot)) moves.push({ slot: eni.slot, drain: true, count: own });
+    left -= own;
+    idle -= own;
+  }
+  const held = ({ counts }: EniSummary): number => counts.offered + counts.bound + counts.reserved;
+  for (const eni of quiet.sort((a, b) => held(a) - held(b) || a.counts.idle - b.counts.idle || b.slot - a.slot)) {
+    if (left <= 0) break;
+    const some = handled.has(eni.slot) ? 0 : Math.min(left, eni.sheddable);
+    if (some > 0) {
+      moves.push({ slot: eni.slot, drain: false, count: some });
+      left -= some;
+    }
+  }
+  return moves;
+}
