@@ -1,21 +1,28 @@
-/** The ENI chart given hands: each of its calls is one call of a port, logged once, with the instant it came back. */
+/**
+ * The ENI chart given hands: each of its calls is one call of a port, logged once, with the instant it came back.
+ *
+ * No call that creates or destroys leaves before its intent is durable. An intent is closed by the answer, where that tells all (Assign,
+ * Unassign, a Create that was refused), else by what Describe tells later; that of a Create gives way to that of the Attach.
+ */
 import { fromPromise } from 'xstate';
-import { failureOf } from '../src/core/errors.ts';
+import { EnactorError, failureOf } from '../src/core/errors.ts';
+import { type CreateIntent, INTENT_VERSION, type Intent, isSettled, mayHaveHappened } from '../src/core/intent.ts';
 import type { Settings } from '../src/core/settings.ts';
-import type { CreateEni } from '../src/ports/cloud.ts';
 import type { At } from '../statecharts/at.ts';
 import { eniMachine } from '../statecharts/eni.ts';
 import type { NodeFacts } from '../statecharts/node.ts';
+import type { Intents } from './intents.ts';
 import type { NodePorts } from './ports.ts';
 import { ownTags, REQUEST_TAG } from './tags.ts';
 
 /** What the logic of every ENI actor needs to know about the node. Filled by `identify`, before the first ENI exists. */
 export type EniHands = Pick<NodePorts, 'cloud' | 'kernel' | 'clock' | 'log'> & {
   readonly settings: Settings;
+  readonly intents: Intents;
   readonly facts: () => NodeFacts;
 };
 
-export function eniLogic({ cloud, kernel, clock, log, settings, facts }: EniHands) {
+export function eniLogic({ cloud, kernel, clock, log, settings, intents, facts }: EniHands) {
   /** Runs one call; what comes back carries the instant. Failures are logged here and nowhere else. */
   const call = async <T>(what: string, fields: object, run: () => Promise<T>): Promise<At<T>> => {
     const startMs = clock.nowMs();
@@ -30,6 +37,21 @@ export function eniLogic({ cloud, kernel, clock, log, settings, facts }: EniHand
     }
   };
 
+  /** Runs one call that creates or destroys, once its intent is durable. A caller that left meanwhile wants no call. */
+  const intended = <T>(what: string, fields: object, intent: Intent, signal: AbortSignal, run: () => Promise<T>) =>
+    call(what, fields, async () => {
+      await intents.open(intent);
+      if (signal.aborted) throw new EnactorError('cancelled', 'the call is not wanted any more');
+      return await run();
+    });
+  const stamp = (id: string, slot: number) => ({ version: INTENT_VERSION, id, slot, atMs: clock.nowMs() }) as const;
+  const placed = (kind: 'attach' | 'detach', { slot, eniId }: { slot: number; eniId: string }): Intent => ({
+    ...stamp(eniId, slot),
+    kind,
+    eniId,
+    instanceId: facts().instanceId,
+  });
+
   return eniMachine.provide({
     actions: {
       tellStrange: (_, { eniId: eni, lost, missing, unknown }) => {
@@ -40,41 +62,58 @@ export function eniLogic({ cloud, kernel, clock, log, settings, facts }: EniHand
     },
     actors: {
       createEni: fromPromise(async ({ input, signal }) => {
-        const wanted: CreateEni = {
-          vSwitchId: input.vSwitchId,
-          securityGroupIds: facts().securityGroupIds,
-          ipv4Count: input.ipv4Count,
-          ipv6Count: 0,
-          tags: {
-            ...settings.eniTags,
-            ...ownTags(settings.clusterId, facts().instanceId),
-            [REQUEST_TAG]: input.token,
-          },
-          description: `created by enactor for ${settings.nodeName}`,
-          clientToken: input.token,
+        const intent: CreateIntent = {
+          ...(input.repeated ?? {
+            kind: 'create',
+            eniId: null,
+            vSwitchId: input.vSwitchId,
+            securityGroupIds: facts().securityGroupIds,
+            ipv4Count: input.ipv4Count,
+            ipv6Count: 0,
+            tags: {
+              ...settings.eniTags,
+              ...ownTags(settings.clusterId, facts().instanceId),
+              [REQUEST_TAG]: input.token,
+            },
+            description: `created by enactor for ${settings.nodeName}`,
+            clientToken: input.token,
+          }),
+          ...stamp(input.token, input.slot),
         };
-        const made = await call(
-          'create ENI',
-          { slot: input.slot, vSwitch: input.vSwitchId, ips: input.ipv4Count },
-          () => cloud.createEni(wanted, signal),
-        );
-        log.info({ slot: input.slot, eni: made.value.eniId, ips: made.value.ipv4.length }, 'ENI created');
-        return made;
+        const { vSwitchId, securityGroupIds, ipv4Count, ipv6Count, tags, description, clientToken } = intent;
+        const wanted = { vSwitchId, securityGroupIds, ipv4Count, ipv6Count, tags, description, clientToken };
+        const fields = { slot: input.slot, vSwitch: vSwitchId, ips: ipv4Count };
+        try {
+          const made = await intended('create ENI', fields, intent, signal, () => cloud.createEni(wanted, signal));
+          log.info({ slot: input.slot, eni: made.value.eniId, ips: made.value.ipv4.length }, 'ENI created');
+          return made;
+        } catch (error) {
+          if (!input.doubtful && !mayHaveHappened(failureOf(error))) intents.close(intent);
+          throw error;
+        }
       }),
       findEni: fromPromise(({ input, signal }) =>
         call('look for ENI', { token: input.token }, async () => {
+          const open = intents.of(input.token);
           const tags = { ...ownTags(settings.clusterId, facts().instanceId), [REQUEST_TAG]: input.token };
-          const found = await cloud.describeEnis({ tags }, signal);
-          return found[0] ?? null;
+          const [found] = await cloud.describeEnis({ tags }, signal);
+          if (found === undefined && open !== null) intents.close(open);
+          return found ?? null;
         }),
       ),
       attachEni: fromPromise(({ input, signal }) =>
-        call('attach ENI', { eni: input.eniId }, () => cloud.attachEni(input.eniId, facts().instanceId, signal)),
+        intended('attach ENI', { eni: input.eniId }, placed('attach', input), signal, () =>
+          cloud.attachEni(input.eniId, facts().instanceId, signal),
+        ),
       ),
       describeEni: fromPromise(({ input, signal }) =>
         call('describe ENI', { eni: input.eniId }, async () => {
-          const found = await cloud.describeEnis({ eniIds: [input.eniId] }, signal);
-          return found[0] ?? null;
+          const open = intents.of(input.eniId);
+          const found = (await cloud.describeEnis({ eniIds: [input.eniId] }, signal))[0] ?? null;
+          const taking = input.takingYet && open?.kind === 'unassign';
+          const left = taking && found?.ipv4.some((ip) => open.ips.includes(ip)) === true;
+          if (open !== null && open.kind !== 'create' && !left && isSettled(open, found)) intents.close(open);
+          return found;
         }),
       ),
       setUpEni: fromPromise(async ({ input, signal }) => {
@@ -86,18 +125,22 @@ export function eniLogic({ cloud, kernel, clock, log, settings, facts }: EniHand
         return done;
       }),
       assignIpv4: fromPromise(async ({ input, signal }) => {
-        const { eniId, count, token } = input;
-        const done = await call('assign addresses', { eni: eniId, ips: count }, () =>
+        const { slot, eniId, count, token } = input;
+        const intent: Intent = { ...stamp(eniId, slot), kind: 'assign', eniId, ipv4Count: count, clientToken: token };
+        const done = await intended('assign addresses', { eni: eniId, ips: count }, intent, signal, () =>
           cloud.assignIpv4(eniId, count, token, signal),
         );
+        intents.close(intent);
         log.info({ eni: eniId, asked: count, ips: done.value.length }, 'addresses assigned');
         return done;
       }),
       unassignIpv4: fromPromise(async ({ input, signal }) => {
-        const { eniId, ips } = input;
-        const done = await call('unassign addresses', { eni: eniId, ips: ips.length }, () =>
+        const { slot, eniId, ips } = input;
+        const intent: Intent = { ...stamp(eniId, slot), kind: 'unassign', eniId, ips };
+        const done = await intended('unassign addresses', { eni: eniId, ips: ips.length }, intent, signal, () =>
           cloud.unassignIpv4(eniId, ips, signal),
         );
+        intents.close(intent);
         log.info({ eni: eniId, ips: ips.length }, 'addresses given back');
         return done;
       }),
@@ -107,11 +150,15 @@ export function eniLogic({ cloud, kernel, clock, log, settings, facts }: EniHand
         }),
       ),
       detachEni: fromPromise(({ input, signal }) =>
-        call('detach ENI', { eni: input.eniId }, () => cloud.detachEni(input.eniId, facts().instanceId, signal)),
+        intended('detach ENI', { eni: input.eniId }, placed('detach', input), signal, () =>
+          cloud.detachEni(input.eniId, facts().instanceId, signal),
+        ),
       ),
       deleteEni: fromPromise(async ({ input, signal }) => {
-        const done = await call('delete ENI', { eni: input.eniId }, () => cloud.deleteEni(input.eniId, signal));
-        log.info({ eni: input.eniId }, 'ENI deleted');
+        const { slot, eniId } = input;
+        const intent: Intent = { ...stamp(eniId, slot), kind: 'delete', eniId };
+        const done = await intended('delete ENI', { eni: eniId }, intent, signal, () => cloud.deleteEni(eniId, signal));
+        log.info({ eni: eniId }, 'ENI deleted');
         return done;
       }),
     },

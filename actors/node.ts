@@ -19,12 +19,15 @@ import { LEASES } from '../statecharts/receptionist.ts';
 import { Replies } from './ask.ts';
 import { eniLogic } from './eni.ts';
 import { identifyLogic } from './identify.ts';
+import { Inputs } from './inputs.ts';
+import { Intents } from './intents.ts';
 import { leaseLogic } from './lease.ts';
 import type { NodePorts } from './ports.ts';
 import { recoverLogic } from './recover.ts';
 import { reportOf } from './report.ts';
 import { statePath } from './state-path.ts';
 import { surveyLogic } from './survey.ts';
+import { realTimers, type Timers } from './timers.ts';
 
 export type NodeSystem = {
   readonly allocator: Allocator;
@@ -51,14 +54,17 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
   const { clock, entropy, log } = ports;
   const replies = new Replies();
   const since = new WeakMap<AnyActorRef, { state: string; atMs: number }>();
+  const delays = timers === undefined ? realTimers : (timers as unknown as Timers);
+  const intents = new Intents(ports.store, delays, log);
+  const inputs = new Inputs(settings.inputsMax, ports, delays);
 
   const logic = nodeMachine.provide({
     actors: {
       identify: identifyLogic(ports),
-      recover: recoverLogic(ports),
+      recover: recoverLogic({ ...ports, intents }),
       leases: leasesMachine.provide({ actors: { lease: leaseLogic(ports, settings.coolDownMs) } }),
       eniFactory: eniFactoryMachine.provide({
-        actors: { eni: eniLogic({ ...ports, settings, facts }), survey: surveyLogic({ ...ports, facts }) },
+        actors: { eni: eniLogic({ ...ports, settings, facts, intents }), survey: surveyLogic({ ...ports, facts }) },
       }),
       idlePool: idlePoolMachine,
     },
@@ -68,6 +74,7 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     ...(timers === undefined ? {} : { clock: timers }),
     inspect: (event) => {
       if (event.type === '@xstate.snapshot') noteState(event.actorRef as AnyActorRef);
+      inputs.inspect(event, nameOf);
       inspect?.(event);
     },
   });
@@ -76,6 +83,10 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     const known = root.getSnapshot().context.facts;
     if (known === null) throw new EnactorError('internal', 'an ENI actor runs before the node knows itself');
     return known;
+  }
+
+  function nameOf(actor: unknown): string {
+    return actor === root ? 'node' : (actor as AnyActorRef).id;
   }
 
   function noteState(actor: AnyActorRef): void {
@@ -164,11 +175,15 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     if (root.getSnapshot().status === 'active') root.send({ type: 'stop', atMs: clock.nowMs() });
     root.stop();
     replies.rejectAll('the node stopped');
+    await Promise.all([intents.flush(), inputs.flush()]);
   };
 
   return {
     allocator: { allocate, release, lease },
-    introspection: { report: () => reportOf(root, (actor) => since.get(actor)?.atMs ?? 0) },
+    introspection: {
+      report: () => reportOf(root, (actor) => since.get(actor)?.atMs ?? 0),
+      journal: (query) => inputs.page(query),
+    },
     failed,
     whenServing: (signal) =>
       new Promise((resolve, reject) => {

@@ -1,13 +1,16 @@
 /**
- * Recovering: the store's leases and what the cloud has attached here become the first books of the ENI actors.
+ * Recovering: the store's leases and what the cloud has attached here become the first books of the ENI actors, and what an earlier
+ * life was about to do to them, their first deeds.
  *
- * The store is the truth about who holds what, the cloud about what exists. A record that cannot be read stops the recovery: its
- * address would look free. ENIs of ours that are attached to nothing are finished off.
+ * The store is the truth about who holds what, the cloud about what exists. A lease that cannot be read stops the recovery: its
+ * address would look free. ENIs of ours that are attached to nothing are finished off, unless an open intent says that they were on
+ * their way here. A Create whose ENI is not found is made once more with its own token: only that tells for sure.
  */
 import { fromPromise } from 'xstate';
 import type { Holder } from '../src/core/address-book.ts';
-import type { CloudEni } from '../src/core/eni.ts';
+import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import { EnactorError } from '../src/core/errors.ts';
+import { type CreateIntent, type EniIntent, type Intent, isSettled, parseIntent } from '../src/core/intent.ts';
 import { LEASE_VERSION, type Lease } from '../src/core/lease.ts';
 import { isManaged, passesTagRules, takesPlace } from '../src/core/managed-enis.ts';
 import { podKey, sandboxKey } from '../src/core/sandbox.ts';
@@ -16,25 +19,40 @@ import type { At } from '../statecharts/at.ts';
 import type { AdoptedEni } from '../statecharts/eni-factory-context.ts';
 import type { NodeFacts, Recovered } from '../statecharts/node.ts';
 import { subnetOf } from './identify.ts';
+import type { Intents } from './intents.ts';
 import type { NodePorts } from './ports.ts';
-import { isOurs, ownTags } from './tags.ts';
+import { isOurs, ownTags, REQUEST_TAG } from './tags.ts';
 
-export function recoverLogic({ store, cloud, clock, log }: NodePorts) {
+export function recoverLogic({ store, cloud, clock, log, intents }: NodePorts & { readonly intents: Intents }) {
   return fromPromise<At<Recovered>, { facts: NodeFacts; settings: Settings }>(async ({ input, signal }) => {
     const { facts, settings } = input;
-    const [leases, coolUntilMs, attached, tagged] = await Promise.all([
+    const [leases, coolUntilMs, open] = await Promise.all([
       readLeases(store),
       readCoolDowns(store),
+      readIntents(store, log),
+    ]);
+    intents.adopt(open);
+    const named = open.flatMap(({ eniId }) => (eniId === null ? [] : [eniId]));
+    // After the intents were read, so that what they led to is seen; by id too, since tags may be found late.
+    const [attached, tagged, byId] = await Promise.all([
       cloud.describeEnis({ instanceId: facts.instanceId }, signal),
       cloud.describeEnis({ tags: ownTags(settings.clusterId, facts.instanceId) }, signal),
+      named.length === 0 ? [] : cloud.describeEnis({ eniIds: named }, signal),
     ]);
     const leased = (eni: CloudEni): boolean => leases.some((lease) => lease.grant.eni.eniId === eni.eniId);
     const managed = attached.filter((eni) => isManaged(eni, settings, leased(eni)));
     const foreign = attached.filter((eni) => takesPlace(eni) && !managed.includes(eni));
     for (const { eniId, tags } of managed)
       if (!passesTagRules(tags, settings)) log.warn({ eni: eniId }, 'an ENI with leases is managed against its tags');
-    const leftovers = tagged.filter((eni) => eni.instanceId === null && isOurs(eni.tags, facts.instanceId));
-    const others = [...new Set(managed.map((eni) => eni.vSwitchId))].filter(
+    const loose = [...new Map([...tagged, ...byId].map((eni) => [eni.eniId, eni])).values()];
+    const leftovers = loose.filter(
+      (eni) =>
+        eni.instanceId === null &&
+        isOurs(eni.tags, facts.instanceId) &&
+        !managed.some((other) => other.eniId === eni.eniId),
+    );
+    const { creates, ofEni, known: settled } = continued(open, [...managed, ...leftovers]);
+    const others = [...new Set([...managed, ...leftovers, ...creates].map((one) => one.vSwitchId))].filter(
       (id) => !facts.vSwitches.some((vSwitch) => vSwitch.vSwitchId === id),
     );
     const known = others.length === 0 ? [] : await cloud.vSwitches(others, signal);
@@ -42,15 +60,24 @@ export function recoverLogic({ store, cloud, clock, log }: NodePorts) {
       ...facts.vSwitches.map((vSwitch) => [vSwitch.vSwitchId, vSwitch.subnet] as const),
       ...known.map((vSwitch) => [vSwitch.vSwitchId, subnetOf(vSwitch)] as const),
     ]);
+    const subnetIn = (vSwitchId: string, of: string): Subnet => {
+      const subnet = subnets.get(vSwitchId) ?? facts.vSwitches[0]?.subnet;
+      if (subnet === undefined) throw new EnactorError('cloud', `vSwitch ${vSwitchId} of ${of} is unknown`);
+      return subnet;
+    };
     const adopt = (eni: CloudEni): AdoptedEni => {
       const here = leases.filter((lease) => lease.grant.eni.eniId === eni.eniId);
-      const subnet = subnets.get(eni.vSwitchId) ?? facts.vSwitches[0]?.subnet;
-      if (subnet === undefined) throw new EnactorError('cloud', `vSwitch ${eni.vSwitchId} of ${eni.eniId} is unknown`);
       const held = new Map(here.map((lease): [string, Holder] => [lease.grant.address.ipv4, holderOf(lease)]));
       const routeTable = here[0]?.grant.eni.device.routeTable ?? null;
-      return { eni, ours: isOurs(eni.tags, facts.instanceId), subnet, held, coolUntilMs, routeTable };
+      const subnet = subnetIn(eni.vSwitchId, eni.eniId);
+      const intent = ofEni.get(eni.eniId) ?? null;
+      return { eni, intent, ours: isOurs(eni.tags, facts.instanceId), subnet, held, coolUntilMs, routeTable };
     };
-    const enis = [...managed, ...leftovers].map(adopt);
+    const repeat = (intent: CreateIntent): AdoptedEni => {
+      const subnet = subnetIn(intent.vSwitchId, `Create ${intent.clientToken}`);
+      return { eni: null, intent, ours: true, subnet, held: new Map(), coolUntilMs, routeTable: null };
+    };
+    const enis = [...[...managed, ...leftovers].map(adopt), ...creates.map(repeat)];
     for (const lease of leases) {
       const { address, eni } = lease.grant;
       if (!managed.some((one) => one.eniId === eni.eniId && one.ipv4.includes(address.ipv4))) {
@@ -60,11 +87,51 @@ export function recoverLogic({ store, cloud, clock, log }: NodePorts) {
         );
       }
     }
+    for (const intent of settled) intents.close(intent);
+    for (const { kind, eniId, id, atMs } of open)
+      log.info({ intent: id, kind, eni: eniId, atMs }, 'an intent of an earlier life was open');
     log.info(
       { leases: leases.length, enis: managed.length, foreign: foreign.length, leftovers: leftovers.length },
       'recovered',
     );
     return { atMs: clock.nowMs(), value: { leases, enis, foreignEnis: foreign.length } };
+  });
+}
+
+/**
+ * What of the open intents has to go on: Creates of which nothing was found, and what was under way on ENIs that are there; and those
+ * that nothing has to be done about any more. An ENI that was made is known from now on by its tags.
+ */
+function continued(open: readonly Intent[], enis: readonly CloudEni[]) {
+  const creates: CreateIntent[] = [];
+  const known: Intent[] = [];
+  const ofEni = new Map<string, Intent>();
+  for (const intent of open) {
+    const eni =
+      enis.find(({ eniId, tags }) =>
+        intent.kind === 'create' ? tags[REQUEST_TAG] === intent.clientToken : eniId === intent.eniId,
+      ) ?? null;
+    // Its own intent tells more of an ENI than the Create that made it.
+    if (eni !== null && (intent.kind !== 'create' || !ofEni.has(eni.eniId))) ofEni.set(eni.eniId, intent);
+    if (intent.kind === 'create' && eni === null) creates.push(intent);
+    if (intent.kind === 'create' ? eni !== null : isKnown(intent, eni)) known.push(intent);
+  }
+  return { creates, ofEni, known };
+}
+
+/** Addresses that were to be taken may be taken yet: that intent stays until they are. */
+function isKnown(intent: EniIntent, eni: CloudEni | null): boolean {
+  if (intent.kind === 'unassign' && eni?.ipv4.some((ip) => intent.ips.includes(ip)) === true) return false;
+  return isSettled(intent, eni);
+}
+
+/** One that cannot be read is told and left where it is: the tags of what it made still tell of it. */
+async function readIntents(store: NodePorts['store'], log: NodePorts['log']): Promise<Intent[]> {
+  const records = await store.read('intents');
+  return records.flatMap(({ key, value, unreadable }) => {
+    const intent = unreadable === undefined ? parseIntent(value) : null;
+    if (intent === null) log.error({ intent: key, unreadable }, 'an intent cannot be read');
+    return intent ?? [];
   });
 }
 

@@ -1,10 +1,19 @@
 /** What one ENI actor knows, and the pure questions its chart asks of it. */
 
 import type { Address } from '../src/core/address.ts';
-import { type AddressBook, bookOf, countsOf, type Holder, hasHolders, sheddable } from '../src/core/address-book.ts';
+import {
+  type AddressBook,
+  bookOf,
+  countsOf,
+  type Holder,
+  hasHolders,
+  leavingOf,
+  sheddable,
+} from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import type { EniPhase, EniSummary } from '../src/core/eni-summary.ts';
 import type { Failure } from '../src/core/errors.ts';
+import type { CreateIntent, Intent } from '../src/core/intent.ts';
 import type { EniBinding } from '../src/core/lease.ts';
 import { ASSIGN_MAX } from '../src/core/settings.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
@@ -40,6 +49,8 @@ export type EniInput = EniPlan & {
   readonly ipv4Count: number;
   /** An ENI that exists: attached ones are adopted, others finished off. */
   readonly existing: CloudEni | null;
+  /** What an earlier life was about to do to it: it goes on. */
+  readonly intent?: Intent | null;
   readonly held: ReadonlyMap<string, Holder>;
   readonly coolUntilMs: ReadonlyMap<string, number>;
   /** The table of an earlier life of the daemon. */
@@ -49,6 +60,8 @@ export type EniInput = EniPlan & {
 export type Queued = Holder & { readonly requestId: string };
 
 export type EniContext = EniPlan & {
+  /** A Create of an earlier life, to be made once more as it was. */
+  readonly repeated: CreateIntent | null;
   readonly eniId: string | null;
   readonly mac: string | null;
   readonly device: EniDevice | null;
@@ -64,6 +77,10 @@ export type EniContext = EniPlan & {
   /** Addresses the call under way asks for. */
   readonly arriving: number;
   readonly calls: number;
+  /** A Create that failed may have made an ENI. */
+  readonly doubtful: boolean;
+  /** An Unassign was not answered: until it is made again its addresses may go at any time. */
+  readonly takingYet: boolean;
   /** What the cloud last reported otherwise than the book has it; null when they agreed. */
   readonly suspicion: string | null;
   /** Failed calls in a row. */
@@ -75,11 +92,13 @@ export type EniContext = EniPlan & {
   readonly nowMs: number;
 };
 
-export function contextOf({ existing, held, coolUntilMs, nowMs, ipv4Count, ...plan }: EniInput): EniContext {
-  const book = existing === null ? [] : bookOf(existing.ipv4, nowMs, held, coolUntilMs);
-  const origin = originOf(existing, book);
+export function contextOf({ existing, intent, held, coolUntilMs, nowMs, ipv4Count, ...plan }: EniInput): EniContext {
+  const found = existing === null ? [] : bookOf(existing.ipv4, nowMs, held, coolUntilMs);
+  const book = intent?.kind === 'unassign' ? leavingOf(found, intent.ips) : found;
+  const origin = originOf(existing, book, plan.ours ? (intent?.kind ?? null) : null);
   return {
     ...plan,
+    repeated: existing === null && intent?.kind === 'create' ? intent : null,
     eniId: existing?.eniId ?? null,
     mac: existing?.mac ?? null,
     device: null,
@@ -90,6 +109,8 @@ export function contextOf({ existing, held, coolUntilMs, nowMs, ipv4Count, ...pl
     growBy: 0,
     arriving: existing === null ? ipv4Count : 0,
     calls: 0,
+    doubtful: false,
+    takingYet: false,
     suspicion: null,
     failures: 0,
     lastFailure: null,
@@ -98,11 +119,16 @@ export function contextOf({ existing, held, coolUntilMs, nowMs, ipv4Count, ...pl
   };
 }
 
-/** One that was detached while pods held its addresses is attached again, not finished off. */
-function originOf(existing: CloudEni | null, book: AddressBook): EniContext['origin'] {
+/**
+ * What was begun goes on: one that was to be attached is, one that was to be detached is let go, since that call may arrive yet. One
+ * that was detached while pods held its addresses is attached again, not finished off.
+ */
+function originOf(existing: CloudEni | null, book: AddressBook, begun: Intent['kind'] | null): EniContext['origin'] {
   if (existing === null) return 'new';
-  if (existing.status === 'InUse') return 'attached';
-  return existing.status === 'Attaching' || hasHolders(book) ? 'attaching' : 'leftover';
+  const lettingGo = (begun === 'detach' || begun === 'delete') && !hasHolders(book);
+  if (existing.status === 'InUse') return lettingGo ? 'leftover' : 'attached';
+  if (existing.status === 'Attaching' || hasHolders(book)) return 'attaching';
+  return begun === 'attach' || begun === 'create' ? 'attaching' : 'leftover';
 }
 
 /** What the factory may know. */
@@ -133,7 +159,7 @@ export function wanted({ book, queue, growBy, limit }: EniContext): number {
 
 /** The name of the next call: the same one as long as nothing has started a new one. */
 export function tokenOf(context: EniContext): string {
-  return `${context.token}-${context.slot}-${context.calls}`;
+  return context.repeated?.clientToken ?? `${context.token}-${context.slot}-${context.calls}`;
 }
 
 /** The first wait is between half and three quarters of a period, the second look a quarter later: both fit into one period. */

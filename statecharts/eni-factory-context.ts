@@ -4,6 +4,7 @@ import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import type { EniSummary } from '../src/core/eni-summary.ts';
 import type { Failure } from '../src/core/errors.ts';
 import { afterFailedCall, afterFailedOpening, afterOpened, type Holds } from '../src/core/holds.ts';
+import type { Intent } from '../src/core/intent.ts';
 import { managedMax } from '../src/core/managed-enis.ts';
 import type { PlacementPolicy } from '../src/core/placement.ts';
 import type { EniPolicy } from '../src/core/placement-settings.ts';
@@ -39,7 +40,10 @@ export type Survey = {
 };
 
 export type AdoptedEni = {
-  readonly eni: CloudEni;
+  /** null: of a Create that an earlier life began, to be made once more. */
+  readonly eni: CloudEni | null;
+  /** What an earlier life was about to do to it. */
+  readonly intent?: Intent | null;
   readonly ours: boolean;
   readonly subnet: Subnet;
   readonly held: ReadonlyMap<string, Holder>;

@@ -5,7 +5,7 @@
  * forms the next one. The surprising choice: nobody tells it what to call. The book, the queue and `growBy` are wants; whenever no
  * call is under way it looks at them and makes the one call that helps.
  */
-import { type ActorRefFrom, and, assign, enqueueActions, not, type PromiseActorLogic, setup } from 'xstate';
+import { type ActorRefFrom, and, assign, enqueueActions, not, or, type PromiseActorLogic, setup } from 'xstate';
 import {
   added,
   bookOf,
@@ -24,6 +24,7 @@ import {
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import type { EniPhase } from '../src/core/eni-summary.ts';
 import { type Failure, failureOf } from '../src/core/errors.ts';
+import { type CreateIntent, mayHaveHappened } from '../src/core/intent.ts';
 import { ASSIGN_MAX } from '../src/core/settings.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
 import type { At } from './at.ts';
@@ -46,7 +47,7 @@ const CREATE_TRIES = 5;
 const ATTACH_TRIES = 3;
 const CONFIRM_TRIES = 3;
 
-type Named = { readonly eniId: string };
+type Named = { readonly slot: number; readonly eniId: string };
 
 /** What every failed call leaves behind. */
 const noteFailure = {
@@ -61,11 +62,21 @@ export const eniMachine = setup({
     events: {} as EniEvent,
   },
   actors: {} as {
-    createEni: PromiseActorLogic<At<CloudEni>, { slot: number; vSwitchId: string; ipv4Count: number; token: string }>;
+    createEni: PromiseActorLogic<
+      At<CloudEni>,
+      {
+        slot: number;
+        vSwitchId: string;
+        ipv4Count: number;
+        token: string;
+        repeated: CreateIntent | null;
+        doubtful: boolean;
+      }
+    >;
     /** The ENI that a Create with this token made; null when there is none. */
     findEni: PromiseActorLogic<At<CloudEni | null>, { token: string }>;
     attachEni: PromiseActorLogic<At<void>, Named>;
-    describeEni: PromiseActorLogic<At<CloudEni | null>, Named>;
+    describeEni: PromiseActorLogic<At<CloudEni | null>, Named & { takingYet: boolean }>;
     setUpEni: PromiseActorLogic<
       At<EniDevice>,
       { eniId: string; mac: string; subnet: Subnet; mtu: number; routeTable: number | null }
@@ -104,6 +115,9 @@ export const eniMachine = setup({
     unanswered: ({ context }) => context.lastFailure?.code === 'cloudUnreachable',
     /** The same token will never be answered again. */
     spent: ({ context }) => context.lastFailure?.code === 'tokenSpent',
+    doubtful: ({ context }) => context.doubtful,
+    /** It was an earlier life that wanted it. */
+    repeated: ({ context }) => context.repeated !== null,
     onceFailed: ({ context }) => context.failures === 1,
     mayHaveWorked: ({ context }) => context.lastFailure?.code === 'cloud' || context.lastFailure?.code === 'tokenSpent',
     wantsAddresses: ({ context }) => wanted(context) > 0,
@@ -133,6 +147,8 @@ export const eniMachine = setup({
       mac: params.eni.mac,
       book: bookOf(params.eni.ipv4, params.atMs),
       arriving: 0,
+      repeated: null,
+      doubtful: false,
       nowMs: params.atMs,
     })),
     /** For the log: charts write none. */
@@ -142,8 +158,10 @@ export const eniMachine = setup({
       // What failed had worked after all: addresses came, or those that were to leave are gone.
       const gone = leavingIps(context.book).some((ip) => !ips.includes(ip));
       const worked = gone || strangeIn(context, ips).unknown.length > 0;
+      const book = reconciled(context.book, ips, atMs, context.takingYet);
       return {
-        book: reconciled(context.book, ips, atMs),
+        book,
+        takingYet: context.takingYet && leavingIps(book).length > 0,
         arriving: 0,
         nowMs: Math.max(context.nowMs, atMs),
         ...(worked ? { failures: 0, lastFailure: null } : {}),
@@ -271,6 +289,8 @@ export const eniMachine = setup({
               vSwitchId: context.vSwitchId,
               ipv4Count: Math.max(1, context.arriving),
               token: tokenOf(context),
+              repeated: context.repeated,
+              doubtful: context.doubtful,
             }),
             onDone: {
               target: '#eni.attaching',
@@ -281,14 +301,20 @@ export const eniMachine = setup({
             },
             onError: {
               target: 'judging',
-              actions: noteFailure,
+              actions: [
+                noteFailure,
+                assign(({ context, event }) => ({
+                  doubtful: context.doubtful || mayHaveHappened(failureOf(event.error)),
+                })),
+              ],
             },
           },
         },
         // The same token asks again without making a second one, so one whose answer was never seen is asked for until it is known.
         judging: {
           always: [
-            { guard: 'refused', target: '#eni.gone' },
+            { guard: and(['refused', not('doubtful')]), target: '#eni.gone' },
+            { guard: 'refused', target: 'searching' },
             { guard: 'spent', target: 'searching' },
             {
               guard: and([{ type: 'tried', params: { times: CREATE_TRIES } }, not('unanswered')]),
@@ -315,8 +341,14 @@ export const eniMachine = setup({
                   'succeeded',
                 ],
               },
-              { guard: { type: 'tried', params: { times: CREATE_TRIES } }, target: '#eni.gone' },
-              { target: 'calling', actions: assign(({ context }) => ({ calls: context.calls + 1 })) },
+              {
+                guard: or(['refused', 'repeated', { type: 'tried', params: { times: CREATE_TRIES } }]),
+                target: '#eni.gone',
+              },
+              {
+                target: 'calling',
+                actions: assign(({ context }) => ({ calls: context.calls + 1, doubtful: false })),
+              },
             ],
             onError: { target: 'searchingLater', actions: noteFailure },
           },
@@ -345,7 +377,7 @@ export const eniMachine = setup({
         describing: {
           invoke: {
             src: 'describeEni',
-            input: ({ context }) => named(context),
+            input: ({ context }) => looked(context),
             onDone: [
               {
                 guard: ({ event }) => event.output.value?.status === 'InUse',
@@ -469,7 +501,7 @@ export const eniMachine = setup({
             comparing: {
               invoke: {
                 src: 'describeEni',
-                input: ({ context }) => named(context),
+                input: ({ context }) => looked(context),
                 onDone: [
                   {
                     guard: ({ context, event }) => {
@@ -552,6 +584,7 @@ export const eniMachine = setup({
               actions: [
                 assign(({ context, event }) => ({
                   book: left(context.book, leavingIps(context.book).slice(0, ASSIGN_MAX)),
+                  takingYet: false,
                   nowMs: event.output.atMs,
                 })),
                 'succeeded',
@@ -559,7 +592,12 @@ export const eniMachine = setup({
             },
             onError: {
               target: 'backingOff',
-              actions: noteFailure,
+              actions: [
+                noteFailure,
+                assign(({ context, event }) => ({
+                  takingYet: context.takingYet || failureOf(event.error).code === 'cloudUnreachable',
+                })),
+              ],
             },
           },
         },
@@ -574,7 +612,7 @@ export const eniMachine = setup({
         confirming: {
           invoke: {
             src: 'describeEni',
-            input: ({ context }) => named(context),
+            input: ({ context }) => looked(context),
             onDone: [
               {
                 guard: ({ event }) => event.output.value?.status === 'InUse',
@@ -666,7 +704,7 @@ export const eniMachine = setup({
         describing: {
           invoke: {
             src: 'describeEni',
-            input: ({ context }) => named(context),
+            input: ({ context }) => looked(context),
             onDone: [
               { guard: ({ event }) => event.output.value === null, target: '#eni.gone' },
               { guard: ({ event }) => event.output.value?.status === 'Available', target: '#eni.deleting' },
@@ -716,7 +754,7 @@ export const eniMachine = setup({
         describing: {
           invoke: {
             src: 'describeEni',
-            input: ({ context }) => named(context),
+            input: ({ context }) => looked(context),
             onDone: [
               { guard: ({ event }) => event.output.value === null, target: '#eni.gone', actions: 'succeeded' },
               { guard: ({ event }) => event.output.value?.status === 'Available', target: 'backingOff' },
@@ -743,7 +781,9 @@ export const eniMachine = setup({
 
 export type EniRef = ActorRefFrom<typeof eniMachine>;
 
-const named = (context: EniContext): Named => ({ eniId: context.eniId ?? '' });
+const named = ({ slot, eniId }: EniContext): Named => ({ slot, eniId: eniId ?? '' });
+
+const looked = (context: EniContext) => ({ ...named(context), takingYet: context.takingYet });
 
 const whyNot = (context: EniContext): Failure =>
   context.lastFailure ?? { code: 'noCapacity', detail: `ENI ${context.eniId} takes no requests` };

@@ -149,6 +149,14 @@ export function leaving(book: AddressBook, count: number): AddressBook {
   return book.map((entry) => (chosen.has(entry) ? { ...entry, state: 'leaving' } : entry));
 }
 
+/** Marks these as leaving, as far as nobody has them. */
+export function leavingOf(book: AddressBook, ips: readonly string[]): AddressBook {
+  return book.map((entry) => {
+    const free = entry.state === 'idle' || entry.state === 'cooling';
+    return free && !entry.primary && ips.includes(entry.address.ipv4) ? { ...entry, state: 'leaving' } : entry;
+  });
+}
+
 /** Idle addresses that `leaving` could choose from. */
 export function sheddable(book: AddressBook): number {
   return book.filter((entry) => entry.state === 'idle' && !entry.primary).length;
@@ -165,15 +173,21 @@ export function left(book: AddressBook, ips: readonly string[]): AddressBook {
 
 /**
  * Brings the book in line with what the cloud reports, after a call whose outcome is unknown: new addresses are idle, missing ones
- * are gone, or invalid while somebody holds them; a leaving one that is still there is idle again.
+ * are gone, or invalid while somebody holds them. A leaving one that is still there is idle again, unless the call that takes it may
+ * arrive yet (`takingYet`): nobody may have it then.
  */
-export function reconciled(book: AddressBook, ips: readonly string[], nowMs: number): AddressBook {
+export function reconciled(
+  book: AddressBook,
+  ips: readonly string[],
+  nowMs: number,
+  takingYet: boolean = false,
+): AddressBook {
   const real = new Set(ips);
   const kept = book.flatMap((entry): Entry[] => {
     const held = entry.state === 'bound' || entry.state === 'offered' || entry.state === 'reserved';
     if (real.has(entry.address.ipv4)) {
       if (entry.state === 'invalid') return [{ ...entry, state: entry.requestId === null ? 'bound' : 'offered' }];
-      return [entry.state === 'leaving' ? idle(entry, nowMs) : entry];
+      return [entry.state === 'leaving' && !takingYet ? idle(entry, nowMs) : entry];
     }
     if (held || entry.state === 'invalid') return [{ ...entry, state: 'invalid' }];
     return [];

@@ -69,6 +69,7 @@ const schema = z.strictObject({
   backoff_max: period.optional(),
   hold_down: duration.optional(),
   waiting_max: z.int().min(1).max(100_000).default(defaultSettings.waitingMax),
+  inputs_max: z.int().min(0).max(100_000).default(defaultSettings.inputsMax),
   eni_link_kinds: z
     .array(z.enum(['device', 'veth']))
     .min(1)
@@ -152,6 +153,7 @@ function configOf(file: File, nodeName: string, notes: readonly string[]): Confi
     backoffMaxMs: scaled(file.backoff_max, defaultSettings.backoffMaxMs),
     holdDownMs: scaled(file.hold_down, defaultSettings.holdDownMs),
     waitingMax: file.waiting_max,
+    inputsMax: file.inputs_max,
   };
   if (settings.backoffMaxMs < settings.backoffMs) throw refused('backoff_max', 'is shorter than backoff');
   return {

@@ -44,6 +44,8 @@ export type Settings = PlacementSettings & {
   readonly holdDownMs: number;
   /** Requests the factory lets wait at once. */
   readonly waitingMax: number;
+  /** Inputs that the journal keeps; 0 for none. */
+  readonly inputsMax: number;
 };
 
 /** Addresses one Assign may carry. Source: ECS AssignPrivateIpAddresses. */
@@ -71,4 +73,5 @@ export const defaultSettings: Omit<Settings, 'nodeName'> = {
   backoffMaxMs: 30_000,
   holdDownMs: 600_000,
   waitingMax: 1_000,
+  inputsMax: 4_096,
 };

@@ -40,7 +40,7 @@ export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, o
   try {
     let system: NodeSystem | null = null;
     const gate = new Gate();
-    const servers = await startServers(flags, gate.front, () => system?.introspection.report() ?? null, log);
+    const servers = await startServers(flags, gate.front, () => system?.introspection ?? null, log);
     // What runs beside the actors ends when they do, whatever the reason.
     const ending = new AbortController();
     try {

@@ -1,6 +1,6 @@
 /** The daemon's three sockets, bound together and given up together. */
 import { grpcServer } from '../adapters/grpc/grpc-server.ts';
-import { debugServer, type ReportSource } from '../adapters/http/debug-server.ts';
+import { type DebugSource, debugServer } from '../adapters/http/debug-server.ts';
 import { jsonServer } from '../adapters/http/json-server.ts';
 import { type BoundSocket, bindUnixSocket } from '../adapters/http/unix-socket.ts';
 import type { Backend } from '../ports/backend.ts';
@@ -20,12 +20,12 @@ export type Servers = {
 export async function startServers(
   paths: Pick<Flags, 'grpcSocket' | 'jsonSocket' | 'debugSocket'>,
   backend: Backend,
-  report: ReportSource,
+  introspection: DebugSource,
   log: Log,
 ): Promise<Servers> {
   const grpc = grpcServer(backend, log);
   const json = jsonServer(backend, log);
-  const debug = debugServer(report);
+  const debug = debugServer(introspection);
   const bound: BoundSocket[] = [];
   const close = () => {
     for (const socket of bound) socket.close();

@@ -1,6 +1,7 @@
 /**
  * What people and tools may see of the actors. Reading is synchronous on snapshots and never waits for an allocation.
  */
+import type { JournalPage, JournalQuery } from '../core/input-journal.ts';
 import type { Lease } from '../core/lease.ts';
 
 export type { AddressState } from '../core/address-book.ts';
@@ -64,4 +65,6 @@ export type NodeReport = {
 
 export interface Introspection {
   report(): NodeReport;
+  /** What entered the actors, this life's and, as far as they are kept, earlier ones'. */
+  journal(query: JournalQuery): JournalPage;
 }

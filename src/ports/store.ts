@@ -2,7 +2,8 @@
  * The node's durable state: small JSON records by sublevel and key.
  *
  * `write` is one atomic batch, synced to disk before it resolves; concurrent writes may share one sync. A failed batch leaves
- * everything as it was.
+ * everything as it was. With `synced: false` it resolves before the disk has it: such a batch outlives the process, though perhaps not
+ * the machine, and no synced one waits for it.
  */
 export type Sublevel = 'leases' | 'intents' | 'reservations' | 'coolDowns' | 'pods' | 'inputs' | 'meta';
 
@@ -10,11 +11,13 @@ export type StoreOp =
   | { readonly type: 'put'; readonly in: Sublevel; readonly key: string; readonly value: unknown }
   | { readonly type: 'del'; readonly in: Sublevel; readonly key: string };
 
+export type WriteOptions = { readonly synced: boolean };
+
 export interface Store {
   /** All records of a sublevel in key order. A record that is no JSON is reported under its key as `unreadable`. */
   read(sublevel: Sublevel): Promise<{ key: string; value: unknown; unreadable?: string }[]>;
   /** Rejects with EnactorError `store`. Deleting a missing key is no error. */
-  write(ops: readonly StoreOp[]): Promise<void>;
+  write(ops: readonly StoreOp[], options?: WriteOptions): Promise<void>;
   /** Idempotent; waits for writes under way. */
   close(): Promise<void>;
 }

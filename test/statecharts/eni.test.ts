@@ -1,10 +1,12 @@
 import t from 'tap';
-import type { AnyMachineSnapshot } from 'xstate';
+import { type AnyMachineSnapshot, createActor, createMachine, fromPromise } from 'xstate';
+import { statePath } from '../../actors/state-path.ts';
 import { type AddressBook, countsOf, type Holder, hasHolders } from '../../src/core/address-book.ts';
 import type { CloudEni, EniStatus } from '../../src/core/eni.ts';
 import { EnactorError, type ErrorCode } from '../../src/core/errors.ts';
+import type { Intent } from '../../src/core/intent.ts';
 import { eniMachine } from '../../statecharts/eni.ts';
-import type { EniContext, EniInput } from '../../statecharts/eni-context.ts';
+import { contextOf as contextOfInput, type EniContext, type EniInput, tokenOf } from '../../statecharts/eni-context.ts';
 import { at, type Edge, type Graph, type Message, trapped, type Vertex, walk } from './walk.ts';
 
 const LIMIT = 2;
@@ -76,7 +78,7 @@ function results(snapshot: AnyMachineSnapshot) {
       done: [at([]), at(fresh === undefined ? [] : [fresh])],
       error: failures('cloud', 'cloudUnreachable', 'throttled'),
     },
-    unassignIpv4: { done: [at(undefined)], error: refused },
+    unassignIpv4: { done: [at(undefined)], error: failures('cloud', 'cloudUnreachable') },
     tearDownEni: { done: [at(undefined)], error: failures('internal') },
     detachEni: { done: [at(undefined)], error: refused },
     deleteEni: { done: [at(undefined)], error: refused },
@@ -122,6 +124,8 @@ function key(snapshot: AnyMachineSnapshot) {
     phase,
     device,
     suspicion,
+    doubtful,
+    takingYet,
   } = contextOf(snapshot);
   const states = book.map((entry) => `${entry.state}${entry.primary ? '!' : ''}`).sort();
   const creating = snapshot.matches('creating');
@@ -136,6 +140,8 @@ function key(snapshot: AnyMachineSnapshot) {
     phase,
     device !== null,
     suspicion !== null,
+    creating && doubtful,
+    takingYet,
   ];
 }
 
@@ -179,7 +185,7 @@ const steps = (graph: Graph, wrong: (vertex: Vertex, edge: Edge) => boolean): st
 const held = new Map<string, Holder>([['10.0.0.1', { sandbox: 'c1', pod: 'p' }]]);
 const existing = (status: EniStatus) => cloudEni(status, ['10.0.0.1', '10.0.0.2']);
 
-const lives: Readonly<Record<string, Partial<EniInput>>> = {
+const lives: Record<string, Partial<EniInput>> = {
   'a new one': {},
   'an attached one with a pod': { existing: existing('InUse'), held },
   'one that is attaching': { existing: existing('Attaching') },
@@ -189,6 +195,38 @@ const lives: Readonly<Record<string, Partial<EniInput>>> = {
   'one of somebody else that is attaching': { existing: existing('Attaching'), ours: false },
   'one of somebody else that is detaching': { existing: existing('Detaching'), ours: false },
 };
+
+const common = { version: 1, slot: 7, atMs: 0 } as const;
+const begun = (kind: 'attach' | 'detach'): Intent => ({
+  ...common,
+  id: 'eni-1',
+  kind,
+  eniId: 'eni-1',
+  instanceId: 'i-1',
+});
+const deletion: Intent = { ...common, id: 'eni-1', kind: 'delete', eniId: 'eni-1' };
+const unassign: Intent = { ...common, id: 'eni-1', kind: 'unassign', eniId: 'eni-1', ips: ['10.0.0.2'] };
+const create: Intent = {
+  ...common,
+  id: 'earlier-3',
+  kind: 'create',
+  eniId: null,
+  vSwitchId: 'vsw-1',
+  securityGroupIds: ['sg'],
+  ipv4Count: 1,
+  ipv6Count: 0,
+  tags: {},
+  description: '',
+  clientToken: 'earlier-3',
+};
+
+const begunLives: Readonly<Record<string, Partial<EniInput>>> = {
+  'a Create of an earlier life': { intent: create },
+  'one whose attach had begun': { existing: existing('Available'), intent: begun('attach') },
+  'one whose detach had begun': { existing: existing('InUse'), intent: begun('detach') },
+  'one whose address was to go': { existing: existing('InUse'), intent: unassign },
+};
+Object.assign(lives, begunLives);
 
 for (const [name, life] of Object.entries(lives)) {
   t.test(`eni: ${name}, through every schedule of failures`, async (t) => {
@@ -261,3 +299,87 @@ const leavesOf = (node: Node): string[] =>
   Object.keys(node.states).length === 0
     ? [node.path.join('.')]
     : Object.values(node.states).flatMap((state) => leavesOf(state as Node));
+
+t.test('eni: what an earlier life began goes on', async (t) => {
+  /** Where it is when its first call is made. It needs a factory to talk to. */
+  const first = (more: Partial<EniInput>): string => {
+    const src = eniMachine.provide(neverDone);
+    const factory = createActor(
+      createMachine({ invoke: { id: 'eni', src: src as never, input: input(more) as never } }),
+    );
+    factory.start();
+    const eni = factory.getSnapshot().children.eni?.getSnapshot() as AnyMachineSnapshot | undefined;
+    factory.stop();
+    return statePath(eni?.value);
+  };
+  t.equal(first({ existing: existing('Available'), intent: begun('attach') }), 'attaching.describing');
+  t.equal(first({ existing: existing('Available'), intent: create }), 'attaching.describing');
+  t.equal(first({ existing: existing('Available') }), 'detaching.describing', 'nobody was about to use it');
+  t.equal(first({ existing: existing('InUse'), intent: begun('detach') }), 'detaching.describing');
+  t.equal(first({ existing: existing('InUse'), intent: begun('detach'), held }), 'settling.calling', 'not under a pod');
+  t.equal(first({ existing: existing('InUse'), intent: deletion }), 'detaching.describing');
+  t.equal(first({ existing: existing('InUse'), intent: begun('attach') }), 'settling.calling');
+  t.equal(first({ existing: existing('InUse'), ours: false, intent: begun('detach') }), 'settling.calling', 'not ours');
+  t.equal(first({ existing: existing('Available'), intent: deletion }), 'detaching.describing');
+  t.equal(first({ intent: create }), 'creating.calling');
+});
+
+t.test('eni: a Create of an earlier life is repeated with its token, which names nothing else after', async (t) => {
+  const repeated = contextOfInput(input({ intent: create }));
+  t.equal(tokenOf(repeated), 'earlier-3');
+  t.not(tokenOf({ ...repeated, repeated: null }), 'earlier-3');
+  const graph = explore({ intent: create });
+  const later = [...graph.values()].filter(({ state }) => !/^(creating|gone)/.test(state));
+  t.ok(later.length > 0);
+  t.same(
+    later.filter(({ snapshot }) => tokenOf(contextOf(snapshot)) === 'earlier-3').map(({ key }) => key),
+    [],
+  );
+  t.same(
+    where(graph, ({ state, snapshot }) => state === 'creating.calling' && contextOf(snapshot).calls > 0),
+    [],
+    'nobody asks for another',
+  );
+});
+
+t.test('eni: an address whose unassign was not answered is nobody’s until that is made again', async (t) => {
+  const graph = explore({ existing: existing('InUse'), intent: unassign });
+  const started = [...graph.values()].find(({ state }) => state === 'settling.calling');
+  t.same(started && states(started.snapshot), ['idle', 'leaving'], 'it was leaving before the crash');
+  const kept = [...graph.values()].filter(({ snapshot }) => contextOf(snapshot).takingYet);
+  t.ok(kept.length > 0);
+  const taken = steps(graph, (vertex, { after, event }) => {
+    const before = contextOf(vertex.snapshot);
+    if (!before.takingYet || event.type.includes('inUse.unassigning')) return false;
+    const left = before.book.filter((entry) => entry.state === 'leaving').map((entry) => entry.address.ipv4);
+    return contextOf(after).book.some(
+      (entry) => left.includes(entry.address.ipv4) && !['leaving', 'invalid'].includes(entry.state),
+    );
+  });
+  t.same(taken.slice(0, 3), [], 'none is idle or promised before');
+  const resting = kept.filter(({ state }) => state.startsWith('inUse.resting'));
+  t.same(
+    resting.map(({ key }) => key),
+    [],
+    'it rests only when that is known',
+  );
+});
+
+const states = (snapshot: AnyMachineSnapshot) => contextOf(snapshot).book.map((entry) => entry.state);
+const never = fromPromise<never>(() => new Promise<never>(() => {}));
+const neverDone = {
+  actors: Object.fromEntries(
+    [
+      'createEni',
+      'findEni',
+      'attachEni',
+      'describeEni',
+      'setUpEni',
+      'assignIpv4',
+      'unassignIpv4',
+      'tearDownEni',
+      'detachEni',
+      'deleteEni',
+    ].map((name) => [name, never]),
+  ),
+} as unknown as Parameters<typeof eniMachine.provide>[0];

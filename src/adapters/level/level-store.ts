@@ -8,7 +8,7 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { Level } from 'level';
 import { EnactorError } from '../../core/errors.ts';
-import type { Store, StoreOp, Sublevel } from '../../ports/store.ts';
+import type { Store, StoreOp, Sublevel, WriteOptions } from '../../ports/store.ts';
 import { decoded, encoded } from './record.ts';
 
 /** Another process holds the database. */
@@ -50,21 +50,42 @@ function levelStore(db: Db, path: string): Store {
   let waiting: Waiter[] = [];
   let syncing: Promise<void> | null = null;
   let closing: Promise<void> | null = null;
+  const unsynced = new Set<Promise<void>>();
+
+  const batch = (ops: readonly RawOp[], sync: boolean): Promise<void> =>
+    db.batch<string, string>(
+      ops.map((op) => ({ ...op, sublevel: sublevel(op.in) })),
+      { sync },
+    );
+  const failure = (thrown: unknown): EnactorError =>
+    new EnactorError('store', `cannot write to ${path}: ${causeText(thrown)}`, thrown);
+
+  /** Goes beside the line of synced writers, and waits for no disk. */
+  async function writeUnsynced(ops: readonly RawOp[]): Promise<void> {
+    const writing = batch(ops, false);
+    unsynced.add(writing);
+    try {
+      await writing;
+    } catch (thrown) {
+      throw failure(thrown);
+    } finally {
+      unsynced.delete(writing);
+    }
+  }
 
   async function syncAll(): Promise<void> {
     while (waiting.length > 0) {
       const sharing = waiting;
       waiting = [];
       try {
-        const ops = sharing.flatMap(({ ops }) => ops);
-        await db.batch<string, string>(
-          ops.map((op) => ({ ...op, sublevel: sublevel(op.in) })),
-          { sync: true },
+        await batch(
+          sharing.flatMap(({ ops }) => ops),
+          true,
         );
         for (const { resolve } of sharing) resolve();
       } catch (thrown) {
-        const failure = new EnactorError('store', `cannot write to ${path}: ${causeText(thrown)}`, thrown);
-        for (const { reject } of sharing) reject(failure);
+        const refusal = failure(thrown);
+        for (const { reject } of sharing) reject(refusal);
       }
     }
     syncing = null;
@@ -80,10 +101,11 @@ function levelStore(db: Db, path: string): Store {
       }
     },
 
-    write(ops: readonly StoreOp[]) {
+    write(ops: readonly StoreOp[], { synced }: WriteOptions = { synced: true }) {
       return new Promise((resolve, reject) => {
         if (closing !== null) throw new EnactorError('store', `the database ${path} is closed`);
         if (ops.length === 0) return resolve();
+        if (!synced) return resolve(writeUnsynced(ops.map(encoded)));
         // Encoded before it is queued: a value that is no JSON fails its own writer alone.
         waiting.push({ ops: ops.map(encoded), resolve, reject });
         syncing ??= syncAll();
@@ -93,6 +115,7 @@ function levelStore(db: Db, path: string): Store {
     close() {
       closing ??= (async () => {
         await syncing;
+        await Promise.allSettled(unsynced);
         await db.close();
       })();
       return closing;

@@ -1,0 +1,126 @@
+/**
+ * The intents of one life: what is open on disk, and the writing of it.
+ *
+ * Opening is waited for, since no call may leave before its intent is durable. Closing is not: an intent that stays open over a crash
+ * only makes the next life look twice. It rides with the next intent that is written, or goes after a moment together with others,
+ * so that it never stands before a lease in the store's line.
+ */
+import type { Intent } from '../src/core/intent.ts';
+import type { Log } from '../src/ports/log.ts';
+import type { Store, StoreOp } from '../src/ports/store.ts';
+import type { Timers } from './timers.ts';
+
+/** How long a closed intent waits for another write to ride with. */
+const CLOSE_DELAY_MS = 50;
+/** The store refused: asked again after this. */
+const RETRY_MS = 1_000;
+
+export class Intents {
+  readonly #store: Store;
+  readonly #timers: Timers;
+  readonly #log: Log;
+  readonly #open = new Map<string, Intent>();
+  /** Closed, and perhaps still on disk. */
+  readonly #closed = new Set<string>();
+  /** Slot -> id: the intent of an ENI actor. */
+  readonly #bySlot = new Map<number, string>();
+  #timer: unknown = null;
+
+  constructor(store: Store, timers: Timers, log: Log) {
+    this.#store = store;
+    this.#timers = timers;
+    this.#log = log;
+  }
+
+  /** Takes over what an earlier life left open. */
+  adopt(intents: readonly Intent[]): void {
+    for (const intent of intents) this.#open.set(intent.id, intent);
+  }
+
+  of(id: string): Intent | null {
+    return this.#open.get(id) ?? null;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /**
+   * Resolves when the intent is durable; it takes the place of the one this slot had. Rejects with EnactorError `store`: then the call
+   * must not be made.
+   */
+  async open(intent: Intent): Promise<void> {
+    const { id, slot } = intent;
+    const ofSlot = this.#bySlot.get(slot);
+    const ofId = this.#open.get(id);
+    const replaced = ofSlot !== undefined && ofSlot !== id ? [ofSlot] : [];
+    const wasClosed = this.#closed.delete(id);
+    const riding = this.#takeClosed();
+    // Counts as open from now on, so that a deletion that fails meanwhile is not tried again.
+    this.#open.set(id, intent);
+    this.#bySlot.set(slot, id);
+    try {
+      await this.#store.write([
+        ...[...replaced, ...riding].map(deletion),
+        { type: 'put', in: 'intents', key: id, value: intent },
+      ]);
+    } catch (error) {
+      if (this.#open.get(id) === intent) {
+        restore(this.#open, id, ofId);
+        restore(this.#bySlot, slot, ofSlot);
+      }
+      this.#putBack(wasClosed ? [...riding, id] : riding);
+      throw error;
+    }
+    for (const other of replaced) this.#open.delete(other);
+  }
+
+  /** The truth about it is known. One that is not open any more is no error. */
+  close(intent: Intent): void {
+    const { id, slot } = intent;
+    if (this.#open.get(id) !== intent) return;
+    this.#open.delete(id);
+    if (this.#bySlot.get(slot) === id) this.#bySlot.delete(slot);
+    this.#closed.add(id);
+    this.#arm(CLOSE_DELAY_MS);
+  }
+
+  /** Writes what is closed now. Never rejects. */
+  async flush(): Promise<void> {
+    if (this.#timer !== null) this.#timers.clearTimeout(this.#timer);
+    this.#timer = null;
+    const going = this.#takeClosed();
+    if (going.length === 0) return;
+    try {
+      await this.#store.write(going.map(deletion));
+    } catch (error) {
+      this.#log.warn({ intents: going.length, err: String(error) }, 'closed intents cannot be deleted yet');
+      this.#putBack(going);
+    }
+  }
+
+  #takeClosed(): readonly string[] {
+    const taken = [...this.#closed];
+    this.#closed.clear();
+    return taken;
+  }
+
+  #putBack(ids: readonly string[]): void {
+    for (const id of ids) if (!this.#open.has(id)) this.#closed.add(id);
+    if (ids.length > 0) this.#arm(RETRY_MS);
+  }
+
+  #arm(delayMs: number): void {
+    this.#timer ??= this.#timers.setTimeout(() => {
+      this.#timer = null;
+      void this.flush();
+    }, delayMs);
+  }
+}
+
+function restore<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
+}
+
+const deletion = (key: string): StoreOp => ({ type: 'del', in: 'intents', key });
