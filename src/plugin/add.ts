@@ -49,6 +49,11 @@ async function allocateAndAttach(context: VerbContext, sandbox: Sandbox, pod: Op
     const { ifName, netns } = sandbox;
     return { ...made, ips, defaultRoute, ifName, netns, gateway: datapath.gateway };
   } catch (error) {
+    // Another ADD of this very sandbox was faster (they look before they ask, so both found nothing): it lives by the same lease.
+    if (pod.isMade(sandbox)) {
+      const { ifName, netns } = sandbox;
+      throw new CniError(CNI_CODE.tryAgainLater, `another ADD has made ${ifName} in ${netns} meanwhile`, '', error);
+    }
     const cause = cniErrorOf(error, CNI_CODE.tryAgainLater);
     await giveBack(context, sandbox, cause);
     await daemon.failed(sandbox, cause.message);

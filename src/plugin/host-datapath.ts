@@ -3,6 +3,7 @@
 import { isOwnNetns, PodNamespace } from '../adapters/datapath/pod-namespace.ts';
 import { PodNetwork } from '../adapters/datapath/pod-network.ts';
 import { POD_GATEWAY, podPlan } from '../adapters/datapath/pod-plan.ts';
+import { sandboxDevice } from '../adapters/datapath/sandbox-device.ts';
 import type { Libc } from '../adapters/netlink/libc.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
 import type { OpenPod, PodDatapath } from './pod-datapath.ts';
@@ -21,6 +22,7 @@ function openPod(libc: Libc, network: PodNetwork, netns: string): OpenPod {
   const namespace = openNamespace(libc, netns);
   return {
     hasInterface: (ifName) => namespace.netlink.linkByName(ifName) !== null,
+    isMade: (sandbox) => namespace.netlink.linkByName(sandbox.ifName)?.mac === sandboxDevice(sandbox).podMac,
     attach: (wanted) => network.attach(podPlan(wanted), namespace),
     verify: (wanted) => network.verify(podPlan(wanted), namespace),
     close: () => namespace.close(),

@@ -23,6 +23,8 @@ export interface PodDatapath {
 
 export interface OpenPod {
   hasInterface(ifName: string): boolean;
+  /** The interface is there and is one that an ADD of this sandbox made. */
+  isMade(sandbox: Sandbox): boolean;
   /** All or nothing. */
   attach(wanted: PodWanted): { readonly hostName: string; readonly hostMac: string; readonly podMac: string };
   /** null, or the first missing object in words. */

@@ -18,6 +18,7 @@ function portsOf(bench: Bench, command: string, done: string[], fail: string | n
     isOwnNetns: () => false,
     open: () => ({
       hasInterface: () => false,
+      isMade: () => false,
       attach: () => {
         act('attach');
         return made;

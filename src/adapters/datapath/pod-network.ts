@@ -40,7 +40,7 @@ export class PodNetwork {
     try {
       if (namespace.netlink.linkByName(plan.sandbox.ifName) !== null) throw taken(plan.sandbox.ifName, namespace.path);
       if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
-      const hostName = this.#freeHostName(host, plan);
+      const hostName = this.#freeHostName(host, plan, namespace);
       const hostLink = this.#createVeth(host, plan, hostName, namespace, undo);
       this.#prepareDevices(plan, hostName, namespace);
       deletePodRules(host, plan.ips);
@@ -88,12 +88,14 @@ export class PodNetwork {
     }
   }
 
-  /** Removes a leftover of this very sandbox; steps aside for a device of another one. */
-  #freeHostName(host: Netlink, plan: PodPlan): string {
+  /** Removes a leftover of this very sandbox, unless it is the work of another ADD right now; steps aside for a device of another one. */
+  #freeHostName(host: Netlink, plan: PodPlan, namespace: PodNamespace): string {
     for (const name of plan.device.hostNames) {
       const link = host.linkByName(name);
-      if (link === null) continue;
-      if (isOwned(link, plan.device)) host.apply([deleteLink(link)], GONE);
+      if (link === null || !isOwned(link, plan.device)) continue;
+      // Both ends are made in one step: a leftover has none in the pod.
+      if (namespace.netlink.linkByName(plan.sandbox.ifName) !== null) throw taken(plan.sandbox.ifName, namespace.path);
+      host.apply([deleteLink(link)], GONE);
     }
     const free = plan.device.hostNames.find((name) => host.linkByName(name) === null);
     if (free === undefined)
