@@ -58,6 +58,7 @@ const labConfig = {
   security_group: 'sg-lab',
   min_pool_size: 1,
   max_pool_size: 3,
+  eni_min_age: '0s',
   cool_down: '3s',
   pool_period: '2s',
   describe_period: '200ms',

@@ -92,6 +92,7 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     cloud = { ...cloud, ...sides[side], delays: { ...cloud.delays, ...delays[side] } };
   }
   const maxIdle = chance.pick([0, 2, 5, 10]);
+  const policies = new Seeded(seed, 'policies');
   const settings = topology.instances.map(
     ({ name }): Settings => ({
       ...defaultSettings,
@@ -104,6 +105,7 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
       poolPeriodMs: 120_000,
       holdDownMs: 60_000,
       waitingMax: has('shortLine') ? 3 : 1_000,
+      ...poolSettings(policies),
     }),
   );
   const plan = planOf(new Seeded(seed, 'plan'), {
@@ -123,6 +125,27 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     opposites,
     startMs: START_MS,
     plan,
+  };
+}
+
+/** How ENIs are chosen and idle addresses kept: of a stream of its own, so that other choices of a seed stay. */
+function poolSettings(chance: Seeded): Partial<Settings> {
+  const adaptivePool = chance.chance(0.3);
+  return {
+    // A peak has to be forgotten, and what it kept be reclaimed, before the world is looked at in its rest.
+    ...(adaptivePool ? { poolPeriodMs: 5_000 } : {}),
+    adaptivePool,
+    eniPolicy: chance.pick(['most_ips', 'most_ips', 'least_ips']),
+    vSwitchPolicy: chance.pick(['random', 'ordered', 'listed']),
+    minEnis: chance.pick([0, 0, 0, 1]),
+    warmUpSize: chance.pick([0, 0, 4, 20]),
+    minEniAgeMs: chance.pick([0, 0, 10_000, 60_000]),
+    reclaim: {
+      afterMs: chance.pick([null, null, 5_000]),
+      intervalMs: chance.pick([1_000, 5_000]),
+      batchSize: chance.pick([1, 5]),
+      jitterFactor: 0.1,
+    },
   };
 }
 

@@ -35,7 +35,14 @@ for (const code of ['InvalidVSwitchId.IpNotEnough', 'QuotaExceeded.PrivateIpAddr
   t.test(`B05: ${code}: one call a hold-down, the other vSwitch meanwhile`, { buffered: true }, async (t) => {
     const lab = await rig(t, {
       instanceType: 'ecs.g7.xlarge', // three ENIs of ours with 15 addresses each: room for the case's 30 pods
-      settings: { vSwitchIds: [A, B], minIdle: 3, maxIdle: 5, holdDownMs: HOLD_DOWN_MS, coolDownMs: 1_000 },
+      settings: {
+        vSwitchPolicy: 'listed',
+        vSwitchIds: [A, B],
+        minIdle: 3,
+        maxIdle: 5,
+        holdDownMs: HOLD_DOWN_MS,
+        coolDownMs: 1_000,
+      },
     });
     const untouched = watchForeign(lab);
     await eventually('three idle addresses on an ENI in A', () => lab.counts().idle === 3);
@@ -98,7 +105,7 @@ t.test(
   'B05: every ENI slot is used and the listed vSwitch is full: free places on the ENI in B are used',
   { buffered: true },
   async (t) => {
-    const lab = await rig(t, { settings: { vSwitchIds: [A, B], maxIdle: CAPACITY } });
+    const lab = await rig(t, { settings: { vSwitchPolicy: 'listed', vSwitchIds: [A, B], maxIdle: CAPACITY } });
     const untouched = watchForeign(lab);
     await lab.adds(names('a', PER_ENI));
     const dry = lab.cloud.model.truth(Date.now()).vSwitches.find((one) => one.vSwitchId === A)?.availableAddresses;
