@@ -6,7 +6,7 @@ import { findLabs, type RunningLab } from '../lab/control/find-lab.ts';
 import { drawLab } from '../lab/view/draw-lab.ts';
 import { paintFor } from '../lab/view/paint.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
-import { howWeAreCalled } from './lab-up.ts';
+import { howWeAreCalled } from './how-we-are-called.ts';
 import { nodeStatus } from './node-status.ts';
 
 export async function addPod(name: string, node: string | undefined): Promise<number> {

@@ -1,11 +1,11 @@
 /** `enactor lab up`: enters the box, then lives in it or checks once. */
-import { relative } from 'node:path';
 import { BOX_VARIABLE, BoxError, insideBox } from '../lab/box/box-command.ts';
 import { onStopRequest, runInBox } from '../lab/box/run-in-box.ts';
 import { checkOnce, summaryLine } from '../lab/checks/check-once.ts';
 import { LAB_PROCESS } from '../lab/control/find-lab.ts';
 import { runLive } from '../lab/live.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
+import { howWeAreCalled } from './how-we-are-called.ts';
 
 export type LabUpOptions = {
   readonly once: boolean;
@@ -62,10 +62,4 @@ async function live({ nodes, profile, pods }: LabUpOptions, signal: AbortSignal)
     command: howWeAreCalled(),
   });
   return trouble.length === 0 ? EXIT.ok : EXIT.failed;
-}
-
-/** The command that works when pasted in the same directory. */
-export function howWeAreCalled(): string {
-  const program = relative(process.cwd(), process.argv[1] ?? 'enactor');
-  return /\.[jt]s$/.test(program) ? `node ${program}` : program;
 }

@@ -4,9 +4,7 @@ import { CommandError, EXIT } from './exit-codes.ts';
 import { addPod, execIn, probe, removePod, showLab } from './lab-control.ts';
 import { labApiServer, labCloud } from './lab-services.ts';
 import { labUp } from './lab-up.ts';
-import { nodeStatus } from './node-status.ts';
-
-const DEBUG_SOCKET = '/var/run/eni/eni_debug.socket';
+import { DEBUG_SOCKET, nodeStatus } from './node-status.ts';
 
 type Run = (exitCode: number) => void;
 

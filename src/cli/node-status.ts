@@ -1,40 +1,48 @@
 /** `enactor status`: what one daemon says of itself, as a table for people or JSON for programs. */
 
+import { findLabs } from '../lab/control/find-lab.ts';
 import { readReport } from '../lab/node/debug-client.ts';
 import type { Paint } from '../lab/view/paint.ts';
 import { paintFor } from '../lab/view/paint.ts';
-import type { NodeReport } from '../ports/introspection.ts';
+import { eniWord, forHowLong, nodeWord, times } from '../lab/view/words.ts';
+import type { NodeReport, PoolReport } from '../ports/introspection.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
+import { howWeAreCalled } from './how-we-are-called.ts';
 import { table } from './table.ts';
+
+/** Where a daemon answers when nobody says otherwise. */
+export const DEBUG_SOCKET = '/var/run/eni/eni_debug.socket';
 
 export async function nodeStatus(socketPath: string, output: 'text' | 'json'): Promise<number> {
   const report = await readReport(socketPath).catch((error: unknown) => {
     if (error instanceof RangeError) throw new CommandError(EXIT.usage, error.message);
     const why = error instanceof Error ? error.message : String(error);
-    throw new CommandError(EXIT.cannot, `no daemon answers at ${socketPath}: ${why}`);
+    throw new CommandError(EXIT.cannot, `no daemon answers at ${socketPath}: ${why}${labHint(socketPath)}`);
   });
   if (output === 'json') process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
   else process.stdout.write(`${reportLines(report, Date.now(), paintFor(process.stdout)).join('\n')}\n`);
   return EXIT.ok;
 }
 
+/** Most who come here by mistake mean a node of their lab. */
+function labHint(socketPath: string): string {
+  if (socketPath !== DEBUG_SOCKET || findLabs().length === 0) return '';
+  return `\na lab runs on this machine; its nodes are asked with ${howWeAreCalled()} lab status node-1`;
+}
+
 export function reportLines(report: NodeReport, nowMs: number, paint: Paint): string[] {
   const { pool } = report;
-  const hue = report.state === 'serving' ? 'green' : 'yellow';
-  const counts = Object.entries(pool?.counts ?? {}).filter(([, count]) => count > 0);
+  const state = nodeWord(report.state);
+  const hue = state === 'serving' ? 'green' : 'yellow';
+  const refusals = report.refusals ?? [];
   return [
-    `node  ${paint(hue, report.state)}${report.missing.length > 0 ? `, missing ${report.missing.join(', ')}` : ''}`,
-    ...(pool === null
-      ? []
-      : [
-          `pool  ${pool.state}; keeps ${pool.minIdle} to ${pool.maxIdle} idle, room for ${pool.capacity}; ` +
-            (counts.map(([state, count]) => `${count} ${state}`).join(', ') || 'no address yet'),
-        ]),
+    `node  ${paint(hue, state)}${report.missing.length > 0 ? `, missing ${report.missing.join(', ')}` : ''}`,
+    ...(pool === null ? [] : [poolLine(pool, paint)]),
     '',
     ...table(
       ['ENI', 'DEVICE', 'STATE', 'SINCE', 'ADDRESS', 'IS', 'POD'],
       report.enis.flatMap((eni) => {
-        const own = [eni.eniId ?? eni.actor, eni.device ?? '-', eni.state, ago(nowMs - eni.sinceMs)];
+        const own = [eni.eniId ?? eni.actor, eni.device ?? '-', eniWord(eni.state), forHowLong(nowMs - eni.sinceMs)];
         if (eni.addresses.length === 0) return [[...own, '-', '-', '-']];
         return eni.addresses.map((address, index) => [
           ...(index === 0 ? own : ['', '', '', '']),
@@ -54,15 +62,22 @@ export function reportLines(report: NodeReport, nowMs: number, paint: Paint): st
           '',
           ...table(
             ['WAITING POD', 'FOR', 'WHY'],
-            report.waiting.map(({ pod, sinceMs, reason }) => [pod, ago(nowMs - sinceMs), reason]),
+            report.waiting.map(({ pod, sinceMs, reason }) => [pod, forHowLong(nowMs - sinceMs), reason]),
             paint,
           ),
         ]),
+    ...(refusals.length === 0 ? [] : ['']),
+    ...refusals.map((one) => {
+      const when = `${times(one.times)}, last ${forHowLong(nowMs - one.atMs)} ago`;
+      return `${paint('yellow', 'refused')}  ${one.pod}: ${one.detail} (${when})`;
+    }),
   ];
 }
 
-function ago(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1_000));
-  if (seconds < 120) return `${seconds}s`;
-  return seconds < 7_200 ? `${Math.round(seconds / 60)}m` : `${Math.round(seconds / 3_600)}h`;
+function poolLine({ state, minIdle, maxIdle, capacity, counts }: PoolReport, paint: Paint): string {
+  const held = counts.bound + counts.offered + counts.reserved;
+  const room = held < capacity ? `room for ${capacity}` : paint('yellow', `full: ${held} of ${capacity}`);
+  const listed = Object.entries(counts).filter(([, count]) => count > 0);
+  const all = listed.map(([what, count]) => `${count} ${what}`).join(', ') || 'no address yet';
+  return `pool  ${nodeWord(state)}; keeps ${minIdle} to ${maxIdle} idle, ${room}; ${all}`;
 }

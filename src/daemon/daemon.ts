@@ -13,12 +13,14 @@ import type { RootLog } from '../adapters/logging/json-log.ts';
 import { type Config, parseConfig } from '../core/config.ts';
 import { EnactorError } from '../core/errors.ts';
 import { backendOver } from './backend.ts';
+import { systemClock } from './clock.ts';
 import { CONFLIST_NAME, installConflist } from './conflist.ts';
 import { exclusive } from './exclusive.ts';
 import type { Flags } from './flags.ts';
 import { Gate } from './gate.ts';
 import { nodePorts } from './node-ports.ts';
 import { carryOutPendingDeletes } from './pending-deletes.ts';
+import { Refusals } from './refusals.ts';
 import { type Servers, startServers } from './servers.ts';
 
 /** How long requests under way may take to end when the daemon is told to. */
@@ -40,7 +42,9 @@ export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, o
   try {
     let system: NodeSystem | null = null;
     const gate = new Gate();
-    const servers = await startServers(flags, gate.front, () => system?.introspection ?? null, log);
+    const refusals = new Refusals(systemClock);
+    const introspection = () => (system === null ? null : refusals.beside(system.introspection));
+    const servers = await startServers(flags, refusals.over(gate.front), introspection, log);
     // What runs beside the actors ends when they do, whatever the reason.
     const ending = new AbortController();
     try {

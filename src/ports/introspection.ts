@@ -1,6 +1,7 @@
 /**
  * What people and tools may see of the actors. Reading is synchronous on snapshots and never waits for an allocation.
  */
+import type { ErrorCode } from '../core/errors.ts';
 import type { JournalPage, JournalQuery } from '../core/input-journal.ts';
 import type { Lease } from '../core/lease.ts';
 
@@ -46,6 +47,16 @@ export type PoolReport = {
 
 export type ActorReport = { readonly path: string; readonly state: string; readonly sinceMs: number };
 
+/** A pod that asked and got no address: its last refusal, and how many there were since it last had one. */
+export type Refusal = {
+  /** `namespace/name`. */
+  readonly pod: string;
+  readonly atMs: number;
+  readonly times: number;
+  readonly code: ErrorCode;
+  readonly detail: string;
+};
+
 export type NodeReport = {
   readonly state: string;
   /** What is missing while the node is starting, recovering or degraded. */
@@ -61,6 +72,8 @@ export type NodeReport = {
     readonly reason: string;
   }[];
   readonly actors: readonly ActorReport[];
+  /** The newest first. The daemon's own, beside what the actors tell, so absent in theirs. */
+  readonly refusals?: readonly Refusal[];
 };
 
 export interface Introspection {

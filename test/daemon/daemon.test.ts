@@ -27,6 +27,7 @@ t.test('daemon: a pod gets its address, keeps it through kill -9, and gives it b
     },
   });
   t.match(await call(here.paths.jsonSocket, 'AllocIP', 'nobody'), { status: 404, body: { message: /does not exist/ } });
+  t.match(await first.report(), { refusals: [{ pod: 'default/nobody', times: 1, code: 'podUnknown' }] });
   await first.kill();
 
   const second = here.start();

@@ -1,0 +1,38 @@
+/** What the charts and the wire say, in the words of people. Programs read the raw paths in the JSON. */
+
+/** `running.serving` is `serving` to an operator: the innermost state says it. */
+export function nodeWord(state: string): string {
+  return spaced(state.split('.').at(-1) ?? state);
+}
+
+/** `in use`; and `in use · assigning` while a call is under way. */
+export function eniWord(state: string): string {
+  const [phase = '', inner] = state.split('.');
+  // Between calls there is nothing to tell; in the phases of coming and going the phase says it all.
+  const tells = phase === 'inUse' && inner !== undefined && !['resting', 'looking'].includes(inner);
+  return tells ? `${spaced(phase)} · ${spaced(inner)}` : spaced(phase);
+}
+
+/** `inUse` as `in use`. */
+function spaced(camel: string): string {
+  return camel.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+/** The reason without what wraps it for the runtime: `code: X, msg: ` before, the name of the call behind. */
+export function plainReason(text: string): string {
+  return text
+    .replace(/^code: \w+, msg: /, '')
+    .replace(/: AllocIP failed: \w+$/, '')
+    .trim();
+}
+
+/** `12 s`, `3 min`, `2 h`. */
+export function forHowLong(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1_000));
+  if (seconds < 120) return `${seconds} s`;
+  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
+}
+
+export function times(count: number): string {
+  return count === 1 ? 'once' : `${count} times`;
+}
