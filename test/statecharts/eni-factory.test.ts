@@ -1,9 +1,10 @@
 import t from 'tap';
-import { type AnyActorRef, createActor, type EventObject, fromCallback, setup } from 'xstate';
+import { type AnyActorRef, createActor, type EventObject, fromCallback, fromPromise, setup } from 'xstate';
 import type { EniSummary } from '../../src/core/eni-summary.ts';
+import type { At } from '../../statecharts/at.ts';
 import { contextOf, type EniContext, type EniInput, summaryOf } from '../../statecharts/eni-context.ts';
 import { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
-import type { EniFactoryContext, EniFactoryInput } from '../../statecharts/eni-factory-context.ts';
+import type { EniFactoryContext, EniFactoryInput, Survey } from '../../statecharts/eni-factory-context.ts';
 import type { FactoryEvent } from '../../statecharts/messages.ts';
 import type { Message } from './walk.ts';
 
@@ -38,8 +39,12 @@ const input: EniFactoryInput = {
 const holder = (name: string) => ({ sandbox: `c-${name}/eth0`, pod: `default/${name}` });
 const failure = { code: 'cloud' as const, detail: 'refused' };
 
+type Look = { readonly known: readonly string[]; readonly vSwitchIds: readonly string[] };
+/** What a look at the instance brings, and who asked for one. */
+type StageSurvey = { readonly survey?: Survey | Error; readonly looks?: Look[] };
+
 /** The factory among actors that only listen: the test speaks for the ENIs, and looks at what everybody was told. */
-function stage(more: Partial<EniFactoryInput> = {}) {
+function stage({ survey, looks = [], ...more }: Partial<EniFactoryInput> & StageSurvey = {}) {
   const heard: Record<string, Message[]> = {};
   const hear = (name: string, event: EventObject): void => {
     heard[name] = [...(heard[name] ?? []), event as unknown as Message];
@@ -52,7 +57,12 @@ function stage(more: Partial<EniFactoryInput> = {}) {
       hear(`eni:${given.slot}`, event);
     });
   });
-  const factory = eniFactoryMachine.provide({ actors: { eni: eni as never } });
+  const look = fromPromise<At<Survey>, Look>(async ({ input: asked }) => {
+    looks.push(asked);
+    if (survey === undefined || survey instanceof Error) throw survey ?? new Error('nobody looks');
+    return { atMs: 0, value: survey };
+  });
+  const factory = eniFactoryMachine.provide({ actors: { eni: eni as never, survey: look } });
   const root = createActor(
     setup({ actors: { leases: listener('leases'), idlePool: listener('idlePool'), factory } }).createMachine({
       invoke: [
@@ -79,8 +89,17 @@ function stage(more: Partial<EniFactoryInput> = {}) {
     send,
     summary,
     errors,
-    allocate: (name: string, untilMs = 10_000, atMs = 0) =>
-      send({ type: 'allocate', requestId: `r-${name}`, ...holder(name), untilMs, atMs }),
+    /** The moment in which it comes is over at once. */
+    allocate: (name: string, untilMs = 10_000, atMs = 0) => {
+      send({ type: 'allocate', requestId: `r-${name}`, ...holder(name), untilMs, atMs });
+      send({ type: 'reconsider', atMs });
+    },
+    /** All in one moment. */
+    burst: (...names: readonly string[]) => {
+      for (const name of names)
+        send({ type: 'allocate', requestId: `r-${name}`, ...holder(name), untilMs: 10_000, atMs: 0 });
+    },
+    enis,
     report: (slot: number, change: Partial<EniSummary>) =>
       send({ type: 'eniChanged', summary: summary(slot, change), atMs: 0 }),
     gone: (slot: number, change: Partial<EniSummary>) =>
@@ -96,7 +115,7 @@ function stage(more: Partial<EniFactoryInput> = {}) {
 const counts = { idle: 0, offered: 0, bound: 0, cooling: 0, reserved: 0, leaving: 0, invalid: 0 };
 
 t.test('eniFactory: requests of an ENI that ends go back into the line, each at its age', async (t) => {
-  const on = stage({ eniCap: 1 });
+  const on = stage({ eniCap: 1, waitingMax: 4 });
   t.teardown(on.stop);
   for (const name of ['a', 'b', 'c']) on.allocate(name);
   on.allocate('d', 10_000, 5);
@@ -176,13 +195,145 @@ t.test('eniFactory: an order of the pool that crosses with news is not carried o
   t.equal(on.told('eni:0', 'grow').length, 0);
 });
 
-t.test('eniFactory: a line that is full refuses', async (t) => {
-  const on = stage({ eniCap: 1 });
+t.test(
+  'eniFactory: whoever waits counts toward the bound, in the line or on an ENI; what ends an ENI passes it never',
+  async (t) => {
+    const on = stage({ waitingMax: 4 });
+    t.teardown(on.stop);
+    for (let n = 0; n < 5; n += 1) on.allocate(`p${n}`);
+    t.match(on.told('leases', 'refused'), [
+      { sandbox: 'c-p4/eth0', failure: { code: 'noCapacity', detail: /4 requests wait/ } },
+    ]);
+    on.gone(0, { lastFailure: failure });
+    on.gone(1, { lastFailure: failure });
+    t.equal(on.context().waiting.length, 4);
+    on.send({ type: 'giveUp', requestId: 'r-p0', sandbox: 'c-p0/eth0', atMs: 0 });
+    on.allocate('p5');
+    t.equal(on.told('leases', 'refused').length, 2, 'who gives up makes room');
+  },
+);
+
+t.test('eniFactory: a burst is placed as one: each ENI is made with all that is wanted of it', async (t) => {
+  const on = stage({ waitingMax: 9 });
   t.teardown(on.stop);
-  for (let n = 0; n < 7; n += 1) on.allocate(`p${n}`);
-  t.match(on.told('leases', 'refused'), [
-    { sandbox: 'c-p6/eth0', failure: { code: 'noCapacity', detail: /3 requests wait/ } },
-  ]);
+  on.burst('a', 'b', 'c', 'd', 'e');
+  t.equal(on.enis.size, 0, 'the moment is not over');
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  t.same(
+    [...on.enis.values()].map((eni) => eni.arriving),
+    [3, 2],
+  );
+  t.equal(on.told('eni:0', 'assign').length + on.told('eni:1', 'assign').length, 5);
+});
+
+t.test('eniFactory: requests of one moment keep their order, also when they come back', async (t) => {
+  const on = stage({ eniCap: 1, waitingMax: 9 });
+  t.teardown(on.stop);
+  on.burst('a', 'b', 'c', 'd');
+  on.send({ type: 'reconsider', atMs: 0 });
+  on.gone(0, { lastFailure: failure });
+  t.same(
+    on.context().waiting.map((request) => request.requestId),
+    ['r-a', 'r-b', 'r-c', 'r-d'],
+  );
+});
+
+t.test('eniFactory: an instance with all its ENIs is looked at, and asked for no more for a while', async (t) => {
+  const looks: Look[] = [];
+  const on = stage({
+    eniCap: 2,
+    eniPlaces: 2,
+    survey: { strangers: ['eni-theirs', 'eni-0'], free: { 'vsw-1': 7 } },
+    looks,
+  });
+  t.teardown(on.stop);
+  on.allocate('a');
+  const quota = { code: 'eniQuota' as const, detail: 'EniPerInstanceLimitExceeded' };
+  on.report(0, { phase: 'opening', lastFailure: quota });
+  t.equal(on.context().holds.quotaUntilMs, 70);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  t.same(looks, [{ known: ['eni-0'], vSwitchIds: ['vsw-1'] }], 'what we know is said, since it may be gone by then');
+  t.equal(on.context().foreignEnis, 1, 'one that became ours meanwhile is no stranger');
+  t.equal(on.context().vSwitches[0]?.free, 7);
+  t.equal(on.context().totals?.capacity, 3, 'the pool hears of it');
+  on.gone(0, { lastFailure: quota });
+  on.allocate('b', 60);
+  t.match(on.told('leases', 'refused'), [{ failure: { code: 'eniQuota' } }], 'who cannot wait so long is told why');
+  t.match(on.context().reasons.get('r-a'), /all the ENIs it may have.*EniPerInstanceLimitExceeded/);
+  on.send({ type: 'reconsider', atMs: 200 });
+  t.equal(on.enis.size, 2, 'tried again after the hold, in the place that is left');
+  t.same(on.errors, []);
+});
+
+t.test('eniFactory: with every place taken by others a request is refused, and they are named', async (t) => {
+  const on = stage({ foreignEnis: 3 });
+  t.teardown(on.stop);
+  on.allocate('a');
+  t.match(on.told('leases', 'refused'), [{ failure: { code: 'noCapacity', detail: /3 more ENIs here are not ours/ } }]);
+});
+
+t.test('eniFactory: a look that fails is taken again later, and nobody else notices', async (t) => {
+  const looks: Look[] = [];
+  const on = stage({ survey: new Error('no answer'), looks, quotaHoldMs: 10 });
+  t.teardown(on.stop);
+  on.send({ type: 'surveyDue', atMs: 0 });
+  on.send({ type: 'surveyDue', atMs: 0 });
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  t.ok(looks.length >= 2, `looked ${looks.length} times`);
+  t.same(on.errors, []);
+});
+
+t.test('eniFactory: a full ENI is asked for no more, and its idle addresses are still served', async (t) => {
+  const on = stage();
+  t.teardown(on.stop);
+  on.allocate('a');
+  on.report(0, { phase: 'ready', arriving: 0, counts: { ...counts, idle: 1 }, queued: 0 });
+  const full = { code: 'eniFull' as const, detail: 'Ipv4CountExceeded' };
+  on.report(0, { phase: 'holding', arriving: 0, counts: { ...counts, idle: 1 }, queued: 0, lastFailure: full });
+  on.report(0, { phase: 'ready', arriving: 0, counts: { ...counts, idle: 1 }, queued: 0, lastFailure: full });
+  const before = on.told('eni:0', 'assign').length;
+  on.allocate('b');
+  t.equal(on.told('eni:0', 'assign').length, before + 1);
+  on.allocate('c');
+  t.equal(on.told('eni:1', 'assign').length, 1, 'the next pod gets another ENI although this one seems to have room');
+  on.gone(0, {});
+  t.same(on.context().holds.enis, {}, 'a new ENI in its place starts afresh');
+});
+
+t.test('eniFactory: an ENI that is new stays for its time, and then the pool hears that it may go', async (t) => {
+  const on = stage({ minEniAgeMs: 1_000 });
+  t.teardown(on.stop);
+  on.allocate('a');
+  on.send({ type: 'reconsider', atMs: 500 });
+  on.report(0, { phase: 'ready', arriving: 0, counts: { ...counts, idle: 2 }, sheddable: 1, queued: 0 });
+  const shed = () => {
+    const { totals: basis, nowMs } = on.context();
+    if (basis !== null) on.send({ type: 'shed', count: 2, keep: 0, basis, atMs: nowMs });
+  };
+  shed();
+  t.equal(on.told('eni:0', 'drain').length + on.told('eni:0', 'shed').length, 0, 'what is on it waits with it');
+  t.match(on.context().totals, { idle: 2, young: 2 });
+  on.send({ type: 'reconsider', atMs: 1_499 });
+  shed();
+  t.equal(on.told('eni:0', 'drain').length, 0, 'its time counts from when it came into use');
+  on.send({ type: 'reconsider', atMs: 1_500 });
+  t.match(on.told('idlePool', 'poolChanged').at(-1), { totals: { idle: 2, young: 0 } });
+  shed();
+  t.equal(on.told('eni:0', 'drain').length, 1);
+});
+
+t.test('eniFactory: what chance decides is decided by the seed alone', async (t) => {
+  const vSwitches = ['vsw-1', 'vsw-2', 'vsw-3'].map((vSwitchId) => ({ vSwitchId, subnet, free: null }));
+  const opened = (seed: number) => {
+    const on = stage({ vSwitches, vSwitchPolicy: 'random', seed, eniCap: 12, eniPlaces: 12, waitingMax: 99 });
+    t.teardown(on.stop);
+    on.burst(...Array.from({ length: 36 }, (_, n) => `p${n}`));
+    on.send({ type: 'reconsider', atMs: 0 });
+    return [...on.enis.values()].map((eni) => eni.vSwitchId);
+  };
+  t.same(opened(0.25), opened(0.25));
+  t.strictNotSame(opened(0.25), opened(0.75));
+  t.equal(new Set(opened(0.25)).size, 3, 'all of them are used');
 });
 
 t.test('eniFactory: openings that fail in a row wait longer, also when only the pool wants them', async (t) => {
