@@ -1,38 +1,106 @@
-/** `enactor lab pod|probe|exec|status`: what one does to a lab that runs, from another terminal. */
+/** `enactor lab pod|probe|exec|status|ledger`: what one does to a lab that runs, from another terminal. */
 import { spawn } from 'node:child_process';
 import { readlinkSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ControlClient, ControlError } from '../lab/control/control-client.ts';
 import { findLabs, type RunningLab } from '../lab/control/find-lab.ts';
 import { drawLab } from '../lab/view/draw-lab.ts';
+import { hasProgram } from '../lab/view/has-program.ts';
 import { paintFor } from '../lab/view/paint.ts';
+import { forHowLong } from '../lab/view/words.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
 import { howWeAreCalled } from './how-we-are-called.ts';
 import { nodeStatus } from './node-status.ts';
+import { table } from './table.ts';
 
-export async function addPod(name: string, node: string | undefined): Promise<number> {
-  const pod = await asked((lab) => lab.addPod(name, node));
+const FIRST_WORD_MS = 1_000;
+const LOOK_AGAIN_MS = 500;
+
+export async function addPod(name: string, node: string | undefined, pid: number | undefined): Promise<number> {
+  const pod = await asked(chosenLab(pid), async (lab) => {
+    const adding = lab.addPod(name, node);
+    const ended = new AbortController();
+    const telling = tellWaiting(lab, name, ended.signal);
+    return adding.finally(async () => {
+      ended.abort();
+      await telling;
+    });
+  });
   process.stdout.write(
     `${pod.name} runs on ${pod.node} with ${pod.ips.join(', ')} after ${Math.round(pod.startedInMs ?? 0)} ms\n`,
   );
   return EXIT.ok;
 }
 
-export async function removePod(name: string): Promise<number> {
-  const { ips } = await asked((lab) => lab.removePod(name));
-  process.stdout.write(`${name} is gone, and ${ips.join(', ')} rests before it is given away again\n`);
+/** Says why a pod does not run yet, each reason once, so that a node that is full does not look like a command that hangs. */
+async function tellWaiting(lab: ControlClient, name: string, signal: AbortSignal): Promise<void> {
+  let told: string | null = null;
+  const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
+  for (await pause(FIRST_WORD_MS); !signal.aborted; await pause(LOOK_AGAIN_MS)) {
+    const status = await lab.status().catch(() => null);
+    const pod = status?.pods.find((one) => one.name === name);
+    if (pod === undefined || signal.aborted) continue;
+    const reason = pod.failure ?? 'for the daemon’s answer';
+    if (reason === told) continue;
+    const upTo = pod.startTimeoutMs === null ? '' : `, up to ${Math.round(pod.startTimeoutMs / 1_000)} s`;
+    process.stderr.write(`waiting: ${reason}; the kubelet tries again${upTo}\n`);
+    told = reason;
+  }
+}
+
+export async function removePod(name: string, pid: number | undefined): Promise<number> {
+  const { ips } = await asked(chosenLab(pid, 'destructive'), (lab) => lab.removePod(name));
+  const rests = ips.length === 0 ? '' : `, and ${ips.join(', ')} rests before it is given away again`;
+  process.stdout.write(`${name} is gone${rests}\n`);
   return EXIT.ok;
 }
 
-export async function probe(from: string, to: string): Promise<number> {
-  const { worked, why, rttMs } = await asked((lab) => lab.probe(from, to));
+export async function listPods(output: 'text' | 'json', pid: number | undefined): Promise<number> {
+  const { pods, atMs } = await asked(chosenLab(pid), (lab) => lab.status());
+  const rows = pods.map((pod) => [
+    pod.name,
+    pod.node,
+    pod.phase === 'starting' ? 'waiting' : pod.phase,
+    pod.ip ?? '-',
+    forHowLong(atMs - pod.sinceMs),
+    pod.phase === 'starting' ? (pod.failure ?? '') : '',
+  ]);
+  const lines = table(['POD', 'NODE', 'IS', 'ADDRESS', 'SINCE', 'WHY'], rows, paintFor(process.stdout));
+  process.stdout.write(output === 'json' ? `${JSON.stringify(pods, null, 2)}\n` : `${lines.join('\n')}\n`);
+  return EXIT.ok;
+}
+
+/** The last calls that the lab's cloud was asked for, the latest at the end. */
+export async function showLedger(last: number, output: 'text' | 'json', pid: number | undefined): Promise<number> {
+  const { entries } = await asked(chosenLab(pid), (lab) => lab.ledger());
+  const shown = entries.slice(-last);
+  const rows = shown.map(({ seq, atMs, answerMs, api, outcome, instanceId }) => [
+    String(seq),
+    new Date(atMs).toLocaleTimeString('en-GB'),
+    api,
+    outcome,
+    answerMs === null ? 'held' : String(Math.round(answerMs - atMs)),
+    instanceId ?? '-',
+  ]);
+  const lines = table(['CALL', 'AT', 'API', 'OUTCOME', 'MS', 'INSTANCE'], rows, paintFor(process.stdout));
+  process.stdout.write(output === 'json' ? `${JSON.stringify(shown, null, 2)}\n` : `${lines.join('\n')}\n`);
+  return EXIT.ok;
+}
+
+export async function probe(from: string, to: string, pid: number | undefined): Promise<number> {
+  const { worked, why, rttMs } = await asked(chosenLab(pid), (lab) => lab.probe(from, to));
   const text = worked ? `reached in ${(rttMs ?? 0).toFixed(1)} ms, seen with its own address` : why;
   process.stdout.write(`${from} -> ${to}: ${text}\n`);
   return worked ? EXIT.ok : EXIT.failed;
 }
 
 /** The whole lab, or what the daemon of one of its nodes says. */
-export async function showLab(nodeName: string | undefined, output: 'text' | 'json'): Promise<number> {
-  const status = await asked((lab) => lab.status());
+export async function showLab(
+  nodeName: string | undefined,
+  output: 'text' | 'json',
+  pid: number | undefined,
+): Promise<number> {
+  const status = await asked(chosenLab(pid), (lab) => lab.status());
   if (nodeName !== undefined) {
     const node = status.nodes.find(({ name }) => name === nodeName);
     const names = status.nodes.map(({ name }) => name).join(', ');
@@ -51,16 +119,17 @@ export async function showLab(nodeName: string | undefined, output: 'text' | 'js
     rootless: null,
     recent: [],
     command: howWeAreCalled(),
+    hasIp: hasProgram('ip'),
   });
   process.stdout.write(`${lines.join('\n')}\n`);
   return EXIT.ok;
 }
 
 /** Runs a program in the namespaces of a pod, node or host; its exit code is ours. */
-export async function execIn(name: string, command: readonly string[]): Promise<number> {
+export async function execIn(name: string, command: readonly string[], pid: number | undefined): Promise<number> {
   const argv = command[0] === '--' ? command.slice(1) : command;
-  const lab = runningLab();
-  const { netns } = await asked((client) => client.place(name));
+  const lab = chosenLab(pid);
+  const { netns } = await asked(lab, (client) => client.place(name));
   const root = `/proc/${lab.pid}`;
   const elsewhere = readlinkSync(`${root}/ns/user`) !== readlinkSync('/proc/self/ns/user');
   const enter = [
@@ -80,20 +149,36 @@ export async function execIn(name: string, command: readonly string[]): Promise<
   });
 }
 
-function runningLab(): RunningLab {
-  const [lab] = findLabs();
-  if (lab === undefined) {
+/**
+ * The lab that `--pid` names, or the only one. Of several the latest, and then says which; but nothing is taken away from a lab that
+ * the user may not have meant. Throws CommandError.
+ */
+function chosenLab(pid: number | undefined, deed: 'destructive' | 'harmless' = 'harmless'): RunningLab {
+  const labs = findLabs();
+  const pids = labs.map((lab) => lab.pid).join(' and ');
+  const [latest] = labs;
+  if (latest === undefined) {
     throw new CommandError(
       EXIT.cannot,
       `no lab of yours runs on this machine; start one with ${howWeAreCalled()} lab up`,
     );
   }
-  return lab;
+  if (pid !== undefined) {
+    const named = labs.find((lab) => lab.pid === pid);
+    if (named === undefined) throw new CommandError(EXIT.failed, `no lab of yours has pid ${pid}; there are ${pids}`);
+    return named;
+  }
+  if (labs.length === 1) return latest;
+  if (deed === 'destructive') {
+    throw new CommandError(EXIT.usage, `${labs.length} labs run here, pids ${pids}: choose one with --pid`);
+  }
+  process.stderr.write(`of the labs with pids ${pids} this is about ${latest.pid}; --pid chooses another\n`);
+  return latest;
 }
 
-async function asked<T>(work: (client: ControlClient) => Promise<T>): Promise<T> {
+async function asked<T>(lab: RunningLab, work: (client: ControlClient) => Promise<T>): Promise<T> {
   try {
-    return await work(new ControlClient(runningLab().socketPath));
+    return await work(new ControlClient(lab.socketPath));
   } catch (error) {
     if (error instanceof ControlError) throw new CommandError(EXIT.failed, error.message);
     throw error;

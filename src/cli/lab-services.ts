@@ -66,5 +66,6 @@ export async function labApiServer(listen: string, kubeconfigPath: string | null
 }
 
 async function told(): Promise<void> {
+  process.stderr.write('Ctrl-C ends it\n');
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
 }

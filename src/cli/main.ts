@@ -1,7 +1,7 @@
 /** `enactor`: the lab, and what a daemon says of itself. Each command is a function that gives an exit code. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { CommandError, EXIT } from './exit-codes.ts';
-import { addPod, execIn, probe, removePod, showLab } from './lab-control.ts';
+import { addPod, execIn, listPods, probe, removePod, showLab, showLedger } from './lab-control.ts';
 import { labApiServer, labCloud } from './lab-services.ts';
 import { labUp } from './lab-up.ts';
 import { DEBUG_SOCKET, nodeStatus } from './node-status.ts';
@@ -21,6 +21,7 @@ Examples:
   enactor lab up                 a VPC in a box, live in this terminal; Ctrl-C leaves nothing behind
   enactor lab up --once          builds it, tries every path, takes it down; exit code 0 or 1
   enactor lab pod add hello      in another terminal: one more pod
+  enactor lab ledger             what the cloud was asked for
   enactor status                 what the daemon of this node holds
 
 Exit codes: 0 well, 1 failed, 2 wrong usage, 3 not possible here, 130 interrupted.`,
@@ -42,8 +43,8 @@ Exit codes: 0 well, 1 failed, 2 wrong usage, 3 not possible here, 130 interrupte
     .command('up')
     .description('start the lab and show it; with --once check every path and end')
     .option('--once', 'build, try every path, take down; the last line counts', false)
-    .option('--nodes <n>', 'machines with a daemon', count, 2)
-    .option('--pods <n>', 'pods to start with (default: 6, with --once 10)', count)
+    .option('--nodes <n>', 'machines with a daemon', countTo(200), 2)
+    .option('--pods <n>', 'pods to start with (default: 6, with --once 10)', countTo(200))
     .addOption(new Option('--profile <name>', 'how slow the cloud is').choices(['fast', 'realistic']).default('fast'))
     .addOption(
       new Option('--plant <fault>', 'make a fault on purpose, to see the check fail (with --once)').choices([
@@ -63,39 +64,65 @@ Examples:
       done(await labUp({ once, nodes, pods: pods ?? null, profile, plant: plant ?? null }));
     });
 
+  const output = () => new Option('-o, --output <form>', 'how to print it').choices(['text', 'json']).default('text');
+  const pidOption = () =>
+    new Option('--pid <pid>', 'which lab, when several run (default: the latest)').argParser(pidOf);
+
   const pod = lab.command('pod').description('pods of the lab that runs');
   pod
     .command('add')
+    .description('start a pod and wait until it runs; says why while it does not')
     .argument('<name>')
     .option('--node <name>', 'where (default: where the fewest are)')
-    .action(async (name: string, { node }) => done(await addPod(name, node)));
+    .addOption(pidOption())
+    .action(async (name: string, { node, pid }) => done(await addPod(name, node, pid)));
   pod
     .command('rm')
+    .description('end a pod; its address rests, then is idle')
     .argument('<name>')
-    .action(async (name: string) => done(await removePod(name)));
+    .addOption(pidOption())
+    .action(async (name: string, { pid }) => done(await removePod(name, pid)));
+  pod
+    .command('list')
+    .alias('ls')
+    .description('all pods: where, with which address, and why one does not run')
+    .addOption(output())
+    .addOption(pidOption())
+    .action(async ({ output, pid }) => done(await listPods(output, pid)));
 
   lab
     .command('probe')
     .description('send from one place to another and tell how it was seen; places are pods, nodes and `elsewhere`')
     .argument('<from>')
     .argument('<to>')
-    .action(async (from: string, to: string) => done(await probe(from, to)));
+    .addOption(pidOption())
+    .action(async (from: string, to: string, { pid }) => done(await probe(from, to, pid)));
 
   lab
     .command('exec')
     .description('run a program inside a pod, a node or a host of the lab')
     .argument('<place>')
     .argument('<command...>')
+    .addOption(pidOption())
     .passThroughOptions()
-    .addHelpText('after', '\nExample:\n  enactor lab exec web-1 -- ip address')
-    .action(async (place: string, command: string[]) => done(await execIn(place, command)));
+    .addHelpText('after', '\nExample:\n  enactor lab exec web-1 -- ip -4 addr')
+    .action(async (place: string, command: string[], { pid }) => done(await execIn(place, command, pid)));
 
   lab
     .command('status')
     .description('the lab that runs, once; or what the daemon of one of its nodes says')
     .argument('[node]')
-    .addOption(new Option('-o, --output <form>', 'how to print it').choices(['text', 'json']).default('text'))
-    .action(async (node: string | undefined, { output }) => done(await showLab(node, output)));
+    .addOption(output())
+    .addOption(pidOption())
+    .action(async (node: string | undefined, { output, pid }) => done(await showLab(node, output, pid)));
+
+  lab
+    .command('ledger')
+    .description('the last calls to the cloud of the lab that runs')
+    .option('--last <n>', 'how many, at most 1000', countTo(1_000), 20)
+    .addOption(output())
+    .addOption(pidOption())
+    .action(async ({ last, output, pid }) => done(await showLedger(last, output, pid)));
 
   lab
     .command('cloud')
@@ -122,10 +149,17 @@ Examples:
   return enactor;
 }
 
-function count(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1 || value > 200) throw new InvalidArgumentError('a number from 1 to 200.');
-  return value;
+function countTo(most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (Number.isInteger(value) && value >= 1 && value <= most) return value;
+    throw new InvalidArgumentError(`a number from 1 to ${most}.`);
+  };
+}
+
+function pidOf(text: string): number {
+  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('a process id, as the lab’s page shows it.');
+  return Number(text);
 }
 
 function collect(text: string, before: readonly string[]): readonly string[] {

@@ -8,6 +8,7 @@ import { type Lab, type LabOptions, startLab } from './lab.ts';
 import { type LabStatus, labStatus } from './status/lab-status.ts';
 import { ReachabilityWatch } from './status/reachability.ts';
 import { drawLab } from './view/draw-lab.ts';
+import { hasProgram } from './view/has-program.ts';
 import { paintFor } from './view/paint.ts';
 import { Screen } from './view/screen.ts';
 
@@ -94,6 +95,7 @@ async function drawing(
           rootless,
           recent,
           command,
+          hasIp: hasProgram('ip'),
         }),
       );
       await sleep(REDRAW_MS, undefined, { signal }).catch(() => {});
@@ -125,7 +127,9 @@ function oneLine({ nodes, pods, reachability, refused, problems }: LabStatus): s
   return [
     `${running} of ${pods.length} pods run`,
     `${enis} ENIs`,
-    `${worked} of ${reachability.outcomes.length} paths work`,
+    reachability.outcomes.length === 0
+      ? 'no path tried yet'
+      : `${worked} of ${reachability.outcomes.length} paths work`,
     `${refused.routingFault} routing faults`,
     ...problems,
   ].join(', ');

@@ -11,6 +11,9 @@ import { PATH_KINDS, pathsOf } from './path-plan.ts';
 import { plantWrongRule } from './plant-wrong-rule.ts';
 import { type PathOutcome, tryPaths } from './try-paths.ts';
 
+/** Of each kind of path. */
+const FAILURES_SHOWN = 5;
+
 export type OnceOptions = Omit<LabOptions, 'say'> & {
   readonly pods: number;
   readonly plant: 'wrong-rule' | null;
@@ -84,9 +87,9 @@ async function tryAll(lab: Lab, say: (line: string) => void): Promise<PathOutcom
     const median = rtts[Math.floor(rtts.length / 2)];
     const pace = median === undefined ? '' : `, median ${median.toFixed(1)} ms`;
     say(`${worked.length === those.length ? '✔' : '✘'} ${kind}: ${worked.length} of ${those.length}${pace}`);
-    for (const { from, to, why } of those.filter((outcome) => !outcome.worked).slice(0, 5)) {
-      say(`    ${from} -> ${to}: ${why}`);
-    }
+    const bad = those.filter((outcome) => !outcome.worked);
+    for (const { from, to, why } of bad.slice(0, FAILURES_SHOWN)) say(`    ${from} -> ${to}: ${why}`);
+    if (bad.length > FAILURES_SHOWN) say(`    … and ${bad.length - FAILURES_SHOWN} more`);
   }
   return outcomes;
 }

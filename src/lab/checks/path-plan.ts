@@ -30,6 +30,11 @@ export const PATH_KINDS: readonly PathKind[] = [
 
 export type Path = { readonly kind: PathKind; readonly from: string; readonly to: string };
 
+/** How many paths `pathsOf` gives for so many running pods and machines: each pod with everything else, both ways. */
+export function pathCount(pods: number, machines: number): number {
+  return pods * (pods - 1 + 2 * machines);
+}
+
 export function pathsOf(lab: Lab): Path[] {
   const eniByIp = new Map(lab.truth().enis.flatMap((eni) => eni.ipv4.map((ip) => [ip, eni.eniId] as const)));
   const pods = [...lab.pods.values()].filter((pod) => pod.phase === 'running');

@@ -1,10 +1,12 @@
 /**
  * The running lab's own socket, through which other terminals add pods and look: small JSON over HTTP on a unix socket.
  *
- * GET /v1/status · POST /v1/pods {name, node?} · DELETE /v1/pods/NAME · POST /v1/probe {from, to} · GET /v1/place/NAME
+ * GET /v1/status · POST /v1/pods {name, node?} · DELETE /v1/pods/NAME · POST /v1/probe {from, to} · GET /v1/place/NAME ·
+ * GET /v1/ledger, the last calls to the cloud
  * Failures are {error} with 400 (the request cannot be) or 500.
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { LedgerEntry } from '../../vpc/ledger.ts';
 import { tryPath } from '../checks/try-paths.ts';
 import type { Lab } from '../lab.ts';
 import { labStatus } from '../status/lab-status.ts';
@@ -18,6 +20,11 @@ const NAME = /^[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?$/;
 class RequestError extends Error {
   override readonly name = 'RequestError';
 }
+
+/** Calls told of at most. */
+const LEDGER_TAIL = 1_000;
+
+export type LedgerTail = { readonly lastSeq: number; readonly entries: readonly LedgerEntry[] };
 
 export type PlaceInfo = { readonly name: string; readonly netns: string; readonly ips: readonly string[] };
 
@@ -68,6 +75,7 @@ export class ControlServer {
       if (call === 'POST pods') return this.#addPod(await bodyOf(request));
       if (call === 'DELETE pods' && name !== undefined) return this.#removePod(decodeURIComponent(name));
       if (call === 'POST probe') return this.#probe(await bodyOf(request));
+      if (call === 'GET ledger') return this.#ledger();
       if (call === 'GET place' && name !== undefined) return this.#place(decodeURIComponent(name));
     }
     throw new RequestError(`no such call: ${request.method} ${request.url}`);
@@ -79,7 +87,10 @@ export class ControlServer {
       throw new RequestError('a pod’s name is up to 52 of a-z, 0-9 and -, with no - at its ends');
     }
     if (node !== undefined && typeof node !== 'string') throw new RequestError('node is the name of one');
-    const pod = await this.#lab.addPod(name, node);
+    const pod = await this.#lab.addPod(name, node).catch((error: unknown) => {
+      this.#tell(error instanceof Error ? error.message : String(error));
+      throw error;
+    });
     const startedIn = `${Math.round(pod.startedInMs ?? 0)} ms`;
     this.#tell(`pod ${name} runs on ${pod.node} with ${pod.ips.join(', ')} after ${startedIn}`);
     return { name, node: pod.node, ips: pod.ips, startedInMs: pod.startedInMs };
@@ -98,6 +109,11 @@ export class ControlServer {
     const { from, to } = body;
     if (typeof from !== 'string' || typeof to !== 'string') throw new RequestError('from and to are names');
     return tryPath(this.#lab, { from, to });
+  }
+
+  #ledger(): LedgerTail {
+    const { ledger } = this.#lab.cloud.live.gateway;
+    return { lastSeq: ledger.lastSeq, entries: ledger.read(Math.max(0, ledger.lastSeq - LEDGER_TAIL), null) };
   }
 
   #place(name: string): PlaceInfo {

@@ -14,6 +14,7 @@ import { Netns } from '../netns/netns.ts';
 import { EchoSocket } from '../probe/echo-socket.ts';
 import { type CniResult, type CniVerb, callCni } from './cni-runtime.ts';
 import type { LabPod } from './lab-pod.ts';
+import { plainReason } from './plain-reason.ts';
 
 export const POD_NAMESPACE = 'default';
 const IF_NAME = 'eth0';
@@ -48,6 +49,7 @@ export class Kubelet {
   async start(pod: LabPod, signal?: AbortSignal): Promise<void> {
     const { api, nodeName, startTimeoutMs } = this.#options;
     const beginMs = performance.now();
+    pod.startTimeoutMs = startTimeoutMs;
     const object = api.lifecycle.create(this.#pods, POD_NAMESPACE, {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -61,12 +63,14 @@ export class Kubelet {
         pod.startedInMs = performance.now() - beginMs;
         this.#setStatus(pod);
       } catch (error) {
-        pod.failure = error instanceof Error ? error.message : String(error);
+        pod.failure = plainReason(error instanceof Error ? error.message : String(error));
+        pod.failedTries += 1;
         const late = performance.now() - beginMs > startTimeoutMs;
         if (late || signal?.aborted) {
           pod.phase = 'failed';
           await this.stop(pod);
-          throw new Error(`pod ${pod.name} did not start: ${pod.failure}`);
+          const within = late ? ` within ${startTimeoutMs / 1_000} s` : '';
+          throw new Error(`pod ${pod.name} did not start on ${nodeName}${within}: ${pod.failure}`);
         }
         await sleep(RETRY_MS);
       }

@@ -12,8 +12,14 @@ export class LabPod {
   readonly name: string;
   readonly node: string;
   phase: PodPhase = 'starting';
-  /** The last failure, as the plugin told it. */
+  /** Why the last try failed, in plain words. */
   failure: string | null = null;
+  /** Tries at a sandbox that have failed. */
+  failedTries = 0;
+  /** When it was asked for. */
+  readonly sinceMs = Date.now();
+  /** How long it may take to start, from when it was asked for. */
+  startTimeoutMs: number | null = null;
   sandbox: PodSandbox | null = null;
   echo: EchoSocket | null = null;
   /** From the first try to a working sandbox. */

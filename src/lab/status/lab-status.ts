@@ -1,5 +1,6 @@
 /** The lab at one instant as a value: what the view draws, and what `enactor lab status` prints. */
 import type { NodeReport } from '../../ports/introspection.ts';
+import { POD_NAMESPACE } from '../kubelet/kubelet.ts';
 import type { PodPhase } from '../kubelet/lab-pod.ts';
 import type { Lab } from '../lab.ts';
 import type { RefusedCounts } from '../router/refused.ts';
@@ -24,7 +25,11 @@ export type PodStatus = {
   readonly phase: PodPhase;
   readonly ip: string | null;
   readonly startedInMs: number | null;
+  /** Why the last try failed; while none has, what the daemon says that the pod waits for. */
   readonly failure: string | null;
+  readonly failedTries: number;
+  readonly sinceMs: number;
+  readonly startTimeoutMs: number | null;
 };
 
 export type LabStatus = {
@@ -59,12 +64,20 @@ export async function labStatus(lab: Lab, reachability: Reachability): Promise<L
       phase: pod.phase,
       ip: pod.ips[0] ?? null,
       startedInMs: pod.startedInMs,
-      failure: pod.failure,
+      failure: pod.failure ?? waitsFor(pod.name, reports),
+      failedTries: pod.failedTries,
+      sinceMs: pod.sinceMs,
+      startTimeoutMs: pod.startTimeoutMs,
     })),
     reachability,
     refused: lab.refused(),
     problems: lab.problems(),
   };
+}
+
+function waitsFor(name: string, reports: readonly (NodeReport | null)[]): string | null {
+  const waiting = reports.flatMap((report) => report?.waiting ?? []);
+  return waiting.find(({ pod }) => pod === `${POD_NAMESPACE}/${name}`)?.reason ?? null;
 }
 
 /** A path inside the box as another process of this machine has to write it. */

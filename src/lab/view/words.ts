@@ -18,14 +18,6 @@ function spaced(camel: string): string {
   return camel.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-/** The reason without what wraps it for the runtime: `code: X, msg: ` before, the name of the call behind. */
-export function plainReason(text: string): string {
-  return text
-    .replace(/^code: \w+, msg: /, '')
-    .replace(/: AllocIP failed: \w+$/, '')
-    .trim();
-}
-
 /** `12 s`, `3 min`, `2 h`. */
 export function forHowLong(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));

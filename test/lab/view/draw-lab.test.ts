@@ -1,7 +1,8 @@
 import t from 'tap';
 import { NOTHING_REFUSED } from '../../../src/lab/router/refused.ts';
 import type { LabStatus, PodStatus } from '../../../src/lab/status/lab-status.ts';
-import { type DrawOptions, drawLab } from '../../../src/lab/view/draw-lab.ts';
+import { drawLab } from '../../../src/lab/view/draw-lab.ts';
+import type { DrawOptions } from '../../../src/lab/view/draw-options.ts';
 import { cut, pad, widthOf } from '../../../src/lab/view/fit.ts';
 import { coloured, plain } from '../../../src/lab/view/paint.ts';
 import type { EniReport, NodeReport } from '../../../src/ports/introspection.ts';
@@ -14,6 +15,7 @@ const options: DrawOptions = {
   rootless: true,
   recent: ['12:00:00  pod web-1 runs'],
   command: 'node dist/enactor.js',
+  hasIp: true,
 };
 
 const eni = (addresses: EniReport['addresses']): EniReport => ({
@@ -60,6 +62,9 @@ const pod = (name: string, more: Partial<PodStatus> = {}): PodStatus => ({
   ip: '192.168.0.3',
   startedInMs: 40,
   failure: null,
+  failedTries: 0,
+  sinceMs: 0,
+  startTimeoutMs: 60_000,
   ...more,
 });
 
@@ -102,7 +107,7 @@ t.test('view: shows ENIs with their addresses, who holds them and how long they 
   const text = drawLab(status(), options).join('\n');
   t.match(text, /a VPC in a box, up 1:05, without root .* pid 4242/);
   t.match(text, /node-1 {2}serving {2}192\.168\.0\.1 · 1 bound · 1 idle \(keeps 1 to 3\) · 1 cooling · room for 12/);
-  t.match(text, /eth1 +eni-lab…0004 +inUse\.resting +■ \.3 +web-1 +▨ \.4 +cooling 3s +□ \.5 +idle/);
+  t.match(text, /eth1 +eni-lab…0004 +in use +■ \.3 +web-1 +▨ \.4 +cooling 3s +□ \.5 +idle/);
   t.match(text, /3 routing fault · 0 just released/);
   t.match(text, /1 of 2 paths work/);
   t.match(text, /node-1 -> web-1: no answer within 800 ms/);
@@ -115,13 +120,14 @@ t.test('view: says why a pod does not run, and that a daemon has ended', async (
   if (node === undefined) throw new Error('one node');
   const text = drawLab(
     status({
-      pods: [pod('web-1', { phase: 'starting', failure: 'code: InternalError, msg: no address' })],
+      pods: [pod('web-1', { phase: 'starting', failure: 'no address', failedTries: 3 }), pod('web-2')],
       nodes: [{ ...node, pid: null, report: null }],
       problems: ['enactord ended by itself with 1'],
     }),
     options,
   ).join('\n');
-  t.match(text, /web-1 on node-1: starting, code: InternalError, msg: no address/);
+  t.match(text, /^pods {2}1 running · 1 waiting /m);
+  t.match(text, /^ {2}web-1 {2}no address \(on node-1 for 10 s, tried 3 times\)$/m);
   t.match(text, /node-1 {2}down/);
   t.match(text, /! enactord ended by itself with 1/);
 });

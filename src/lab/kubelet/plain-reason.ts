@@ -1,0 +1,10 @@
+/**
+ * The reason without what wraps it for the runtime: `code: X, msg: ` before it, the name of the call behind. Kubelet's events keep the
+ * whole text; people at a terminal need the sentence.
+ */
+export function plainReason(text: string): string {
+  return text
+    .replace(/^code: \w+, msg: /, '')
+    .replace(/: AllocIP failed: \w+$/, '')
+    .trim();
+}
