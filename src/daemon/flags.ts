@@ -45,9 +45,20 @@ const program = () =>
     .addOption(new Option('--cloud-scheme <scheme>', 'of both endpoints').choices(['http', 'https']).default('https'))
     .option('--cni-conf-dir <path>', 'where 10-enactor.conflist is installed; "" for nowhere', '/etc/cni/net.d')
     .addOption(new Option('--log-level <level>', 'least level that is logged').choices(LOG_LEVELS).default('info'))
-    .allowExcessArguments(false);
+    .allowExcessArguments(false)
+    .addHelpText('after', '\nExit codes: 0 told to end, 1 could not start, 2 wrong usage, 70 could not go on.')
+    .configureOutput({
+      outputError: (text, write) =>
+        write(
+          `enactord: ${text
+            .replace(/^error: /, '')
+            .trim()
+            .replaceAll('\n', ' ')}\n`,
+        ),
+    })
+    .exitOverride();
 
-/** `--help` and a wrong flag end the process, as commander does. Throws EnactorError naming the flag otherwise. */
+/** Throws CommanderError after `--help` (exit code 0) and a flag that is not known, told by then; else EnactorError naming the flag. */
 export function parseFlags(argv: readonly string[]): Flags {
   const given = program().parse(argv, { from: 'user' }).opts<Record<string, string | undefined>>();
   const text = (name: string) => given[name] ?? '';

@@ -1,14 +1,17 @@
 /**
- * enactord. Exit codes: 0 after SIGTERM or SIGINT, 1 when it could not start, 70 when it could not go on (sysexits EX_SOFTWARE).
+ * enactord. Exit codes: 0 after SIGTERM or SIGINT, 1 when it could not start, 2 after wrong usage, which is told in one line, 70 when it could
+ * not go on (sysexits EX_SOFTWARE).
  *
  * A second signal changes nothing: the end is bounded, and an unclean one would cost the callers their answers.
  */
+import { CommanderError } from 'commander';
 import { jsonLog } from '../adapters/logging/json-log.ts';
 import { failureOf } from '../core/errors.ts';
 import { runDaemon } from './daemon.ts';
 import { type Flags, parseFlags } from './flags.ts';
 
 const EXIT_NOT_STARTED = 1;
+const EXIT_USAGE = 2;
 const EXIT_NOT_GOING_ON = 70;
 
 const stop = new AbortController();
@@ -17,10 +20,9 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => st
 process.on('SIGPIPE', () => {});
 
 let started = false;
-let log = jsonLog('enactord', 'info');
+const flags = flagsOrEnd();
+const log = jsonLog('enactord', flags.logLevel);
 try {
-  const flags: Flags = parseFlags(process.argv.slice(2));
-  log = jsonLog('enactord', flags.logLevel);
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (thrown) => {
       log.error({ err: thrown }, 'the daemon met a fault that nobody handles');
@@ -36,4 +38,15 @@ try {
   log.error({ code, err: thrown }, started ? 'the daemon cannot go on' : 'the daemon cannot start');
   console.error(`enactord: ${detail}`);
   process.exit(started ? EXIT_NOT_GOING_ON : EXIT_NOT_STARTED);
+}
+
+/** Whoever typed the command reads the answer: a sentence, neither a log nor a stack. */
+function flagsOrEnd(): Flags {
+  try {
+    return parseFlags(process.argv.slice(2));
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) process.exit(thrown.exitCode === 0 ? 0 : EXIT_USAGE); // commander has told it
+    console.error(`enactord: ${failureOf(thrown).detail} (--help lists the flags)`);
+    process.exit(EXIT_USAGE);
+  }
 }

@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import t from 'tap';
 import { parseFlags } from '../../src/daemon/flags.ts';
 
@@ -36,3 +39,29 @@ t.test('flags: what cannot be is refused by the flag’s name', async (t) => {
     message: new RegExp(`--grpc-socket: socket path ${long} is 109 bytes long; the limit is 107`),
   });
 });
+
+const built = resolve(process.env.ENACTOR_DIST ?? 'dist', 'enactord.js');
+const skip = existsSync(built) ? false : `${built} is not built`;
+t.test(
+  'enactord: wrong usage is told in one plain line and exits with 2; --help tells the codes',
+  { skip },
+  async (t) => {
+    const { NODE_NAME: _name, NODE_OPTIONS: _taps, ...env } = process.env;
+    const run = (...args: string[]) =>
+      spawnSync('env', ['-u', 'NODE_OPTIONS', process.execPath, built, ...args], { encoding: 'utf8', env });
+    for (const [args, said] of [
+      [[], /^enactord: --node-name: is missing, and NODE_NAME is not set \(--help lists the flags\)\n$/],
+      [['--node-nme', 'x'], /^enactord: unknown option '--node-nme' \(Did you mean --node-name\?\)\n$/],
+      [['extra'], /^enactord: too many arguments.*\n$/],
+      [['--node-name', 'n', '--cloud-scheme', 'ftp'], /^enactord: .*ftp.*\n$/],
+    ] as const) {
+      const { status, stderr, stdout } = run(...args);
+      t.match(stderr, said);
+      t.equal(stdout, '');
+      t.equal(status, 2);
+    }
+    const help = run('--help');
+    t.equal(help.status, 0);
+    t.match(help.stdout, /2 wrong usage/);
+  },
+);
