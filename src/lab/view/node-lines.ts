@@ -35,10 +35,11 @@ export function nodeBlock(node: NodeStatus, atMs: number, { paint, columns }: Dr
     ...(pool === null
       ? []
       : [
+          ...(heldBy(pool) < pool.capacity ? [] : [paint('yellow', `full: ${heldBy(pool)} of ${pool.capacity}`)]),
           `${pool.counts.bound} bound`,
           `${pool.counts.idle} idle (keeps ${pool.minIdle} to ${pool.maxIdle})`,
           ...(pool.counts.cooling > 0 ? [`${pool.counts.cooling} cooling`] : []),
-          roomOf(pool, paint),
+          ...(heldBy(pool) < pool.capacity ? [`room for ${pool.capacity}`] : []),
         ]),
     ...(report !== null && report.missing.length > 0 ? [`missing: ${report.missing.join(', ')}`] : []),
     ...(report !== null && report.waiting.length > 0 ? [paint('yellow', `${report.waiting.length} waiting`)] : []),
@@ -49,9 +50,9 @@ export function nodeBlock(node: NodeStatus, atMs: number, { paint, columns }: Dr
   return [title, ...none, ...enis.flatMap((eni) => eniLines(eni, atMs, columns, paint))];
 }
 
-function roomOf({ counts, capacity }: PoolReport, paint: Paint): string {
-  const held = counts.bound + counts.offered + counts.reserved;
-  return held < capacity ? `room for ${capacity}` : paint('yellow', `full: ${held} of ${capacity}`);
+/** Addresses that nobody else can have. */
+function heldBy({ counts }: PoolReport): number {
+  return counts.bound + counts.offered + counts.reserved;
 }
 
 function eniLines(eni: EniReport, atMs: number, columns: number, paint: Paint): string[] {
