@@ -5,6 +5,7 @@ import { drawLab } from '../../../src/lab/view/draw-lab.ts';
 import type { DrawOptions } from '../../../src/lab/view/draw-options.ts';
 import { cut, pad, widthOf } from '../../../src/lab/view/fit.ts';
 import { coloured, plain } from '../../../src/lab/view/paint.ts';
+import { eniWord, nodeWord } from '../../../src/lab/view/words.ts';
 import type { EniReport, NodeReport } from '../../../src/ports/introspection.ts';
 
 const options: DrawOptions = {
@@ -132,15 +133,88 @@ t.test('view: says why a pod does not run, and that a daemon has ended', async (
   t.match(text, /! enactord ended by itself with 1/);
 });
 
-t.test('view: fits any terminal, and gives up the matrix first', async (t) => {
+t.test('view: a waiting pod’s reason is read on a narrow terminal too, with how long and how often', async (t) => {
+  const failure = 'no address available: 12 held on 3 of 3 ENIs with 4 each; 2 more ENIs here are not ours to use';
+  const waiting = Array.from({ length: 7 }, (_, index) =>
+    pod(`extra-${index + 1}`, { phase: 'starting', ip: null, startedInMs: null, failure, failedTries: 20, sinceMs: 0 }),
+  );
+  const lines = drawLab(status({ pods: [pod('web-1'), ...waiting] }), { ...options, columns: 100 });
+  const line = lines.find((one) => one.includes('extra-1 ')) ?? '';
+  t.match(line, /^ {2}extra-1 {2}no address available: 12 held on 3.*… \(on node-1 for 10 s, tried 20 times\)$/);
+  t.ok(widthOf(line) < 100);
+  t.ok(lines.includes('  … and 2 more'));
+});
+
+t.test('view: what is offered to be pasted works from top to bottom', async (t) => {
+  const commands = (pods: readonly PodStatus[], more: Partial<DrawOptions> = {}) =>
+    drawLab(status({ pods }), { ...options, ...more })
+      .map((line) => /^ {2}node dist\/enactor\.js (.*?)(?: {2}|$)/.exec(line)?.[1])
+      .filter((line) => line !== undefined);
+  const first = commands([pod('web-1')]);
+  t.equal(first[0], 'lab pod add hello --node node-1');
+  t.equal(first.at(-1), 'lab pod rm hello');
+  t.ok(first.includes('lab exec web-1 -- ip -4 addr'));
+  t.ok(first.includes('lab ledger'));
+  t.ok(commands([pod('web-1')], { hasIp: false }).includes('lab exec web-1 -- cat /proc/net/route'));
+  const second = commands([pod('web-1'), pod('hello')]);
+  t.equal(second[0], 'lab pod add hello-2 --node node-1');
+  t.equal(second.at(-1), 'lab pod rm hello', 'there already when lines are pasted one by one');
+});
+
+t.test('view: nobody is told to add a pod where there is no room', async (t) => {
+  const [node] = status().nodes;
+  const { pool } = report;
+  if (node === undefined || pool === null) throw new Error('one node with a pool');
+  const full = { ...report, pool: { ...pool, counts: { ...pool.counts, idle: 0, cooling: 0, bound: 12 } } };
+  const text = drawLab(status({ nodes: [{ ...node, report: full }] }), options).join('\n');
+  t.match(text, /full: 12 of 12/);
+  t.notMatch(text, /pod add/);
+  t.match(text, /pod rm web-1/);
+});
+
+t.test('view: what is not tried yet is told apart from what is no path', async (t) => {
+  const reachability = { atMs: null, outcomes: [] };
+  t.match(drawLab(status({ reachability }), options).join('\n'), /trying 4 paths …/);
+  t.match(drawLab(status({ reachability, pods: [] }), options).join('\n'), /no pod runs yet/);
+  const text = drawLab(status(), options).join('\n');
+  t.match(text, /1 of 2 paths work, trying 2 more …/);
+  t.match(text, /● works {2}✗ does not {2}○ not tried yet {2}· itself, or no pod/);
+  t.match(text, /^ {2}1 +web-1 +· +● +○$/m);
+  t.match(text, /^ {2}3 +elsewhere +○ +· +·$/m);
+});
+
+t.test('view: states are said as people say them; the inner one while a call is under way', async (t) => {
+  t.equal(nodeWord('running.serving'), 'serving');
+  t.equal(eniWord('inUse.resting.comparing'), 'in use');
+  t.equal(eniWord('inUse.assigning.calling'), 'in use · assigning');
+  t.equal(eniWord('inUse.backingOff'), 'in use · backing off');
+  t.equal(eniWord('creating.calling'), 'creating');
+});
+
+t.test('view: fits any terminal, gives up the matrix before the commands, and says what it left out', async (t) => {
   const pods = Array.from({ length: 6 }, (_, index) => pod(`web-${index + 1}`));
-  const tall = drawLab(status({ pods }), options);
-  t.ok(tall.some((line) => line.includes('row to column')));
-  for (const rows of [40, 30, 24, 12]) {
-    const lines = drawLab(status({ pods }), { ...options, rows });
+  const draw = (rows: number) => drawLab(status({ pods }), { ...options, rows });
+  const hasMatrix = (lines: readonly string[]) => lines.some((line) => line.includes('row to column'));
+  t.ok(hasMatrix(draw(60)));
+  t.notMatch(draw(60).join('\n'), /left out/);
+  for (const rows of [60, 40, 34, 30, 24, 20, 12, 6]) {
+    const lines = draw(rows);
     t.ok(lines.every((line) => line === line.trimEnd()));
-    t.ok(lines.length < Math.max(rows, 20), `${lines.length} lines for ${rows} rows`);
-    t.notOk(rows < 30 && lines.some((line) => line.includes('row to column')));
+    t.ok(lines.length < rows, `${lines.length} lines for ${rows} rows`);
+    t.match(lines[0], /Ctrl-C ends it/);
+  }
+  const small = draw(24);
+  t.notOk(hasMatrix(small));
+  const [, needs] = /^ {2}matrix.* left out: the terminal has 24 rows, it needs (\d+)$/.exec(small.at(-1) ?? '') ?? [];
+  t.ok(hasMatrix(draw(Number(needs))), `the matrix is there with ${needs} rows`);
+  t.match(draw(6).at(-1), /the terminal has 6 rows, this needs \d+/);
+});
+
+t.test('view: a narrow terminal still says how it is ended', async (t) => {
+  for (const columns of [100, 80, 60, 40, 20]) {
+    const [first = ''] = drawLab(status(), { ...options, columns });
+    t.match(first, /Ctrl-C ends it/);
+    t.ok(widthOf(first) < columns);
   }
 });
 
