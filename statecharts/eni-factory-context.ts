@@ -93,9 +93,9 @@ export type EniFactoryContext = EniFactoryInput & {
   readonly arrivals: number;
   readonly granted: number;
   readonly freed: number;
-  /** When foreign ENIs and the vSwitches were looked at last; and whether someone is looking. */
+  /** When foreign ENIs and the vSwitches were looked at last; and whether a look is about to be taken, or is. */
   readonly lookedAtMs: number;
-  readonly looking: boolean;
+  readonly look: 'none' | 'due' | 'underWay';
   /** What the idle pool was told last. */
   readonly totals: PoolTotals | null;
 };
@@ -131,6 +131,7 @@ export function policyOf(context: EniFactoryContext): PlacementPolicy {
   return {
     maxEnis: managedMax(context),
     foreignEnis,
+    looking: context.look !== 'none',
     ipv4PerEni,
     eniPolicy,
     vSwitchIds: vSwitches.map((vSwitch) => vSwitch.vSwitchId),
@@ -195,7 +196,7 @@ export function lessonOf(
   if (before.phase === 'opening' && phase === 'ready') return { holds: afterOpened(holds), failedOpening: false };
   if (failure === null) return nothing;
   const allTimes = { ...times, holdDownMs, quotaHoldMs };
-  const failed = { slot, vSwitchId, failure };
+  const failed = { slot, vSwitchId, failure, asked: Math.max(before.arriving, after.arriving) };
   if (before.phase === 'opening' && (phase === 'leaving' || phase === 'faulty'))
     return { holds: afterFailedOpening(holds, failed, nowMs, allTimes), failedOpening: true };
   // An ENI that cannot be attached for want of places tries a few times: meanwhile no other one need.

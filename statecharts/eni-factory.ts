@@ -17,7 +17,7 @@ import {
 } from 'xstate';
 import { type EniSummary, expecting } from '../src/core/eni-summary.ts';
 import { type Failure, failureOf } from '../src/core/errors.ts';
-import { afterGone, noHolds } from '../src/core/holds.ts';
+import { afterGone, afterLook, noHolds } from '../src/core/holds.ts';
 import { place } from '../src/core/placement.ts';
 import { type PoolTotals, sameTotals, totalsOf } from '../src/core/pool.ts';
 import type { SandboxKey } from '../src/core/sandbox.ts';
@@ -198,18 +198,22 @@ export const eniFactoryMachine = setup({
     learn: enqueueActions(({ context, enqueue, system }, params: { after: EniSummary }) => {
       const lesson = lessonOf(context, context.enis[params.after.slot], params.after);
       enqueue.assign({ holds: lesson.holds });
-      if (lesson.holds.quotaUntilMs !== context.holds.quotaUntilMs)
+      const { quotaUntilMs, short } = context.holds;
+      if (lesson.holds.quotaUntilMs !== quotaUntilMs || lesson.holds.short !== short) {
+        // Nobody is refused before it is known what is left.
+        if (context.look === 'none') enqueue.assign({ look: 'due' });
         enqueue.raise({ type: 'surveyDue', atMs: context.nowMs });
+      }
       const idlePool = idlePoolIn(system);
       if (lesson.failedOpening && idlePool !== undefined)
         enqueue.sendTo(idlePool, { type: 'growFailed', atMs: context.nowMs });
     }),
     survey: enqueueActions(({ context, enqueue }) => {
-      if (context.looking) return;
+      if (context.look === 'underWay') return;
       const known = Object.values(context.enis).flatMap((eni) => eni.eniId ?? []);
       const vSwitchIds = context.vSwitches.map((vSwitch) => vSwitch.vSwitchId);
       enqueue.spawnChild('survey', { id: SURVEY, input: { known, vSwitchIds } });
-      enqueue.assign({ looking: true });
+      enqueue.assign({ look: 'underWay' });
     }),
     /** While others hold places here, a look now and then tells when they are given back. */
     armSurvey: enqueueActions(({ context, enqueue }) => {
@@ -236,7 +240,7 @@ export const eniFactoryMachine = setup({
     granted: 0,
     freed: 0,
     lookedAtMs: input.nowMs,
-    looking: false,
+    look: 'none',
     totals: null,
   }),
   entry: ['adopt', 'tellPool', 'armSurvey'],
@@ -410,7 +414,8 @@ export const eniFactoryMachine = setup({
           enqueue.assign({
             vSwitches,
             foreignEnis,
-            looking: false,
+            holds: afterLook(context.holds, value.free),
+            look: 'none',
             lookedAtMs: atMs,
             nowMs: Math.max(context.nowMs, atMs),
           });
@@ -424,11 +429,13 @@ export const eniFactoryMachine = setup({
       actions: [
         enqueueActions(({ context, enqueue }) => {
           enqueue.stopChild(SURVEY);
-          enqueue.assign({ looking: false });
+          enqueue.assign({ look: 'none' });
           const atMs = context.nowMs + context.quotaHoldMs;
           enqueue.cancel('surveyDue');
           enqueue.raise({ type: 'surveyDue', atMs }, { id: 'surveyDue', delay: Math.max(1, context.quotaHoldMs) });
         }),
+        'plan',
+        'tellPool',
       ],
     },
     'xstate.done.actor.*': {

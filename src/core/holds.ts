@@ -8,6 +8,8 @@ import type { Failure } from './errors.ts';
 export type Holds = {
   /** vSwitch -> when it may be asked again. */
   readonly vSwitches: Readonly<Record<string, number>>;
+  /** vSwitch -> how many addresses a Create asked for that it had not: it may yet have fewer. */
+  readonly short: Readonly<Record<string, number>>;
   /** Slot -> until when its ENI is asked for no more: the cloud said that it has all that it may have. */
   readonly enis: Readonly<Record<number, number>>;
   /** No ENI is opened before this time: after an opening that failed, and after the instance was told to have all it may. */
@@ -28,6 +30,7 @@ export type HoldTimes = {
 
 export const noHolds: Holds = {
   vSwitches: {},
+  short: {},
   enis: {},
   openUntilMs: 0,
   quotaUntilMs: 0,
@@ -53,7 +56,13 @@ export function isFull(holds: Holds, slot: number, nowMs: number): boolean {
   return (holds.enis[slot] ?? 0) > nowMs;
 }
 
-export type FailedOn = { readonly slot: number; readonly vSwitchId: string; readonly failure: Failure };
+export type FailedOn = {
+  readonly slot: number;
+  readonly vSwitchId: string;
+  /** Addresses that the call asked for. */
+  readonly asked: number;
+  readonly failure: Failure;
+};
 
 /** A call on this ENI failed. */
 export function afterFailedCall(
@@ -71,9 +80,21 @@ export function afterFailedCall(
   return after;
 }
 
+/**
+ * A Create is carried out whole or not at all. So a vSwitch that had too few for one is not empty: when a look says that it has some,
+ * its hold ends. A look that says it had enough is old, and ends nothing.
+ */
+export function afterLook(holds: Holds, free: Readonly<Record<string, number>>): Holds {
+  const hasSome = (id: string): boolean => (free[id] ?? 0) > 0 && (free[id] ?? 0) < (holds.short[id] ?? 0);
+  const held = Object.entries(holds.vSwitches).filter(([id]) => !hasSome(id));
+  return { ...holds, vSwitches: Object.fromEntries(held), short: {} };
+}
+
 /** An ENI never came into use. After an empty vSwitch the next one may be tried at once. */
 export function afterFailedOpening(holds: Holds, failed: FailedOn, nowMs: number, times: HoldTimes): Holds {
   const after = afterFailedCall(holds, failed, nowMs, times);
+  if (failed.failure.code === 'vSwitchEmpty' && failed.asked > 1)
+    return { ...after, short: { ...holds.short, [failed.vSwitchId]: failed.asked } };
   if (failed.failure.code === 'vSwitchEmpty' || failed.failure.code === 'eniQuota') return after;
   const waitMs = Math.min(times.backoffMs * 2 ** holds.openFailures, times.backoffMaxMs);
   return { ...after, openFailures: holds.openFailures + 1, openUntilMs: nowMs + waitMs };

@@ -26,6 +26,8 @@ export type PlacementPolicy = {
   readonly maxEnis: number;
   /** ENIs of others that take places of the instance. */
   readonly foreignEnis: number;
+  /** A look at the instance and its vSwitches is under way: what it finds may help, so nobody is refused meanwhile. */
+  readonly looking: boolean;
   readonly ipv4PerEni: number;
   readonly eniPolicy: EniPolicy;
   /** Where ENIs may be opened, as listed; `vSwitch` says how one is chosen, and `nth` the first choice of this plan. */
@@ -156,15 +158,21 @@ function open(
   const moves: Move[] = [];
   const homeless = [...waiting];
   const free: Record<string, number> = { ...policy.vSwitch.free };
+  const spent = new Set<string>();
   let grow = growBy;
   for (let slots = slotsBeside(enis, policy); slots > 0 && homeless.length + grow > 0; slots -= 1) {
-    const requestIds = homeless.slice(0, policy.ipv4PerEni).map((request) => request.requestId);
-    const extra = Math.min(grow, policy.ipv4PerEni - requestIds.length);
-    const ipv4Count = requestIds.length + extra;
+    const wanted = Math.min(homeless.length + grow, policy.ipv4PerEni);
     const choice = { ...policy.vSwitch, nth: policy.vSwitch.nth + moves.length, free };
-    const vSwitchId = chooseVSwitch(candidates, ipv4Count, choice);
+    const unspent = candidates.filter((id) => !spent.has(id));
+    const vSwitchId = chooseVSwitch(unspent, wanted, choice);
     if (vSwitchId === undefined) break;
-    if (free[vSwitchId] !== undefined) free[vSwitchId] -= ipv4Count;
+    // A Create that asks for more than there is gets nothing.
+    const left = free[vSwitchId] ?? 0;
+    const ipv4Count = left > 0 ? Math.min(wanted, left) : wanted;
+    if (left > 0) free[vSwitchId] = left - ipv4Count;
+    if (left > 0 && left === ipv4Count) spent.add(vSwitchId);
+    const requestIds = homeless.slice(0, ipv4Count).map((request) => request.requestId);
+    const extra = ipv4Count - requestIds.length;
     homeless.splice(0, requestIds.length);
     grow -= extra;
     moves.push({ type: 'open', vSwitchId, ipv4Count, requestIds });
@@ -192,7 +200,7 @@ function settleForLess(
   for (const { requestId, untilMs } of homeless) {
     const slot = openAtMs <= untilMs ? undefined : cooling.shift();
     if (slot !== undefined) moves.push({ type: 'assign', requestId, slot, alsoCooling: true });
-    else if (growsAtMs <= untilMs || byFill.some(changing))
+    else if (growsAtMs <= untilMs || policy.looking || byFill.some(changing))
       reasons.set(requestId, waitingReason(byFill, policy, nowMs));
     else if (growsAtMs === never) moves.push({ type: 'refuse', requestId, failure: full(byFill, policy) });
     else moves.push({ type: 'refuse', requestId, failure: holds.lastFailure ?? allDry(policy) });

@@ -27,6 +27,7 @@ const eni = (slot: number, counts: Partial<Counts> = {}, more: Partial<EniSummar
 const policy = (more: Partial<PlacementPolicy> = {}): PlacementPolicy => ({
   maxEnis: 3,
   foreignEnis: 0,
+  looking: false,
   ipv4PerEni: 6,
   eniPolicy: 'most_ips',
   vSwitchIds: ['vsw-1', 'vsw-2'],
@@ -269,7 +270,7 @@ t.test('eniSummary: what an ENI has been told counts before it reports', async (
 
 t.test('holds: failures in a row wait longer, an empty vSwitch rests alone, success forgets', async (t) => {
   const times = { holdDownMs: 600, quotaHoldMs: 70, backoffMs: 10, backoffMaxMs: 50 };
-  const on = (failed: Failure) => ({ slot: 4, vSwitchId: 'vsw-1', failure: failed });
+  const on = (failed: Failure) => ({ slot: 4, vSwitchId: 'vsw-1', asked: 1, failure: failed });
   const failure = { code: 'cloud' as const, detail: 'x' };
   let holds = noHolds;
   const waits: number[] = [];

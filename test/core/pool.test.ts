@@ -26,6 +26,7 @@ const eni = (slot: number, counts: Partial<Counts>, more: Partial<EniSummary> = 
 const policy: PlacementPolicy = {
   maxEnis: 3,
   foreignEnis: 0,
+  looking: false,
   ipv4PerEni: 6,
   eniPolicy: 'most_ips',
   vSwitchIds: ['vsw-1', 'vsw-2'],
@@ -125,7 +126,7 @@ t.test('pool: the totals count what can be used, and room that can be had now', 
 
 t.test('pool: whole ENIs go first, then secondary addresses, and never more than is too much', async (t) => {
   t.same(shedPlan([eni(0, { idle: 2 }), eni(1, { idle: 3, bound: 1 })], 2), [{ slot: 0, drain: true, count: 2 }]);
-  t.same(shedPlan([eni(0, { idle: 4 }), eni(1, { idle: 3, bound: 1 })], 2), [{ slot: 1, drain: false, count: 2 }]);
+  t.same(shedPlan([eni(0, { idle: 4 }), eni(1, { idle: 3, bound: 1 })], 2), [{ slot: 0, drain: false, count: 2 }]);
   t.same(shedPlan([eni(0, { idle: 1 }), eni(1, { idle: 4, bound: 1 })], 3), [
     { slot: 0, drain: true, count: 1 },
     { slot: 1, drain: false, count: 2 },

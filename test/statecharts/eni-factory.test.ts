@@ -272,6 +272,23 @@ t.test('eniFactory: with every place taken by others a request is refused, and t
   t.match(on.told('leases', 'refused'), [{ failure: { code: 'noCapacity', detail: /3 more ENIs here are not ours/ } }]);
 });
 
+t.test('eniFactory: a vSwitch that has too few for one Create gives what it has to the next', async (t) => {
+  const on = stage({ survey: { strangers: [], free: { 'vsw-1': 2 } }, waitingMax: 9, holdDownMs: 600_000 });
+  t.teardown(on.stop);
+  on.burst('a', 'b', 'c');
+  on.send({ type: 'reconsider', atMs: 0 });
+  on.gone(0, { lastFailure: { code: 'vSwitchEmpty', detail: 'IpNotEnough' } });
+  t.equal(on.told('leases', 'refused').length, 0, 'nobody is refused before it is known what is left');
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  t.equal(on.enis.get(1)?.arriving, 2);
+  t.equal(on.told('eni:1', 'assign').length, 2);
+  t.equal(on.context().waiting.length, 1, 'the third is not worth another Create that would be refused');
+  on.gone(1, { arriving: 2, lastFailure: { code: 'vSwitchEmpty', detail: 'IpNotEnough' } });
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  t.equal(on.enis.size, 2, 'a look that says what was refused meanwhile ends no hold');
+  t.match(on.told('leases', 'refused'), [{ failure: { code: 'vSwitchEmpty' } }, {}, {}]);
+});
+
 t.test('eniFactory: a look that fails is taken again later, and nobody else notices', async (t) => {
   const looks: Look[] = [];
   const on = stage({ survey: new Error('no answer'), looks, quotaHoldMs: 10 });
