@@ -43,7 +43,8 @@ async function tellWaiting(lab: ControlClient, name: string, signal: AbortSignal
     const reason = pod.failure ?? 'for the daemon’s answer';
     if (reason === told) continue;
     const upTo = pod.startTimeoutMs === null ? '' : `, up to ${Math.round(pod.startTimeoutMs / 1_000)} s`;
-    process.stderr.write(`waiting: ${reason}; the kubelet tries again${upTo}\n`);
+    const then = pod.failedTries === 0 ? upTo : `; the kubelet tries again${upTo}`;
+    process.stderr.write(`waiting: ${reason}${then}\n`);
     told = reason;
   }
 }

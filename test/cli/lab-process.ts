@@ -4,7 +4,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BOX_VARIABLE } from '../../src/lab/box/box-command.ts';
 
-export const PROGRAM = 'dist/enactor.js';
+/** What was built; ENACTOR_DIST names another build. */
+const DIST = process.env.ENACTOR_DIST ?? 'dist';
+export const PROGRAM = `${DIST}/enactor.js`;
 const NOBODY = '65534';
 /** Arguments of setpriv. */
 export const AS_NOBODY = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups', '--'];
@@ -71,7 +73,7 @@ export function stillThere(processes: readonly { pid: number; startedAt: string;
 }
 
 export function isBuilt(): boolean {
-  return [PROGRAM, 'dist/enactord.js', 'dist/enactor-cni'].every((path) => existsSync(path));
+  return [PROGRAM, `${DIST}/enactord.js`, `${DIST}/enactor-cni`].every((path) => existsSync(path));
 }
 
 function statOf(pid: number): { parent: number; state: string; startedAt: string; command: string } | null {

@@ -129,8 +129,24 @@ t.test('lab up: other terminals can act on it; a signal ends it and nothing stay
   t.strictSame(status.pods.map((pod: { name: string }) => pod.name).sort(), ['hello', 'web-1', 'web-2']);
   t.match((await enactor('status', '--debug-socket', status.nodes[1].debugSocket)).stdout, /bound +default\/hello/);
   t.match((await enactor('lab', 'status', 'node-2')).stdout, /bound +default\/hello/);
+  t.match((await enactor('lab', 'pod', 'list')).stdout, /^hello +node-2 +running +192\.168\.0\.\d+/m);
+  t.match((await enactor('lab', 'ledger')).stdout, /AssignPrivateIpAddresses +ok +\d+ +i-lab-node-/);
+  await t.rejects(enactor('lab', 'pod', 'list', '--pid', '1'), { code: 1, stderr: /no lab of yours has pid 1/ });
   t.match((await enactor('lab', 'pod', 'rm', 'hello')).stdout, /^hello is gone/);
   await t.rejects(enactor('lab', 'pod', 'rm', 'hello'), { code: 1, stderr: /no pod hello/ });
+
+  const second = new LabProcess(['--pods', '1']);
+  t.teardown(() => second.child.kill('SIGKILL'));
+  await second.says(/pod web-1 runs/);
+  await t.rejects(enactor('lab', 'pod', 'rm', 'web-1'), { code: 2, stderr: /2 labs run here.*choose one with --pid/ });
+  t.match(
+    (await enactor('lab', 'probe', 'web-1', 'elsewhere')).stderr,
+    /of the labs with pids \d+ and \d+ this is about/,
+  );
+  const first = await enactor('lab', 'status', '-o', 'json', '--pid', String(status.hostPid));
+  t.equal(JSON.parse(first.stdout).pods.length, 2);
+  second.child.kill('SIGINT');
+  t.equal((await second.ended).code, 0);
 
   lab.child.kill('SIGINT');
   const { code, text } = await lab.ended;
