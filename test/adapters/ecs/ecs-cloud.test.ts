@@ -185,7 +185,7 @@ t.test('ecs: the cloud’s own code and request id are in the failure, and the t
     ['Forbidden.RAM', 'permission'],
     ['InvalidVSwitchId.IpNotEnough', 'vSwitchEmpty'],
     ['QuotaExceeded.PrivateIpAddress', 'vSwitchEmpty'],
-    ['EniPerInstanceLimitExceeded', 'cloud'],
+    ['EniPerInstanceLimitExceeded', 'eniQuota'],
     ['Something.New', 'cloud'],
   ] as const) {
     await plant(running, { api: 'CreateNetworkInterface', effect: 'fail', code: cloudCode, message: 'says the cloud' });
