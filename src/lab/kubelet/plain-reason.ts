@@ -3,6 +3,7 @@
  * whole text; people at a terminal need the sentence.
  */
 export function plainReason(text: string): string {
+  if (text.includes('cni plugin not initialized')) return 'the node’s daemon has not installed the network yet';
   return text
     .replace(/^code: \w+, msg: /, '')
     .replace(/: AllocIP failed: \w+$/, '')

@@ -54,7 +54,7 @@ export function matrix(status: LabStatus, { paint, columns }: DrawOptions): stri
   const pods = status.pods.filter((pod) => pod.phase === 'running').map(({ name }) => name);
   const names = [...pods, ...status.nodes.map(({ name }) => name), ...status.hosts.map(({ name }) => name)];
   const wide = Math.max(...names.map((name) => name.length)) + 2;
-  if (names.length > MATRIX_MAX || names.length < 2 || wide + 5 + names.length * 3 > columns) return [];
+  if (names.length > MATRIX_MAX || pods.length === 0 || wide + 5 + names.length * 3 > columns) return [];
   const byPair = new Map(status.reachability.outcomes.map((one) => [`${one.from} ${one.to}`, one.worked]));
   const mark = (from: string, to: string) => {
     const worked = byPair.get(`${from} ${to}`);

@@ -5,8 +5,8 @@ t.test('plain reason: the sentence without what wraps it for the runtime', async
   const sentence = 'no address available: 12 held on 3 of 3 ENIs with 4 each';
   t.equal(plainReason(`code: IPNotAllocated, msg: ${sentence}: AllocIP failed: resource_exhausted`), sentence);
   t.equal(plainReason(sentence), sentence);
-  t.equal(
+  t.match(
     plainReason('no network config found in /x: cni plugin not initialized'),
-    'no network config found in /x: cni plugin not initialized',
+    /daemon has not installed the network/,
   );
 });
