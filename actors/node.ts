@@ -6,7 +6,7 @@
 import { type AnyActorRef, createActor, type InspectionEvent } from 'xstate';
 import { EnactorError } from '../src/core/errors.ts';
 import type { Lease } from '../src/core/lease.ts';
-import { podKey, sandboxKey } from '../src/core/sandbox.ts';
+import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { AllocateRequest, Allocator, ReleaseRequest } from '../src/ports/allocator.ts';
 import type { Introspection } from '../src/ports/introspection.ts';
@@ -53,6 +53,8 @@ const DRAIN_POLL_MS = 20;
 export function startNode({ ports, settings, clock: timers, inspect }: StartNode): NodeSystem {
   const { clock, entropy, log } = ports;
   const replies = new Replies();
+  /** Sandboxes whose lease is on disk and cannot be read. */
+  const unreadable = new Set<SandboxKey>();
   const since = new WeakMap<AnyActorRef, { state: string; atMs: number }>();
   const delays = timers === undefined ? realTimers : (timers as unknown as Timers);
   const intents = new Intents(ports.store, delays, log);
@@ -61,7 +63,7 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
   const logic = nodeMachine.provide({
     actors: {
       identify: identifyLogic(ports),
-      recover: recoverLogic({ ...ports, intents }),
+      recover: recoverLogic({ ...ports, intents, unreadable }),
       leases: leasesMachine.provide({ actors: { lease: leaseLogic(ports, settings.coolDownMs) } }),
       eniFactory: eniFactoryMachine.provide({
         actors: { eni: eniLogic({ ...ports, settings, facts, intents }), survey: surveyLogic({ ...ports, facts }) },
@@ -127,7 +129,13 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     return snapshot?.value === 'bound' ? snapshot.context.lease : null;
   };
 
+  /** A root that has ended hears nothing: a request to it would wait for ever. */
+  const mustRun = (): void => {
+    if (root.getSnapshot().status !== 'active') throw new EnactorError('notReady', 'the node has ended');
+  };
+
   const allocate = async ({ sandbox, untilMs }: AllocateRequest, signal: AbortSignal): Promise<Lease> => {
+    mustRun();
     const requestId = entropy.token();
     const startMs = clock.nowMs();
     const fields = { pod: podKey(sandbox.pod), container: sandbox.containerId, if: sandbox.ifName };
@@ -153,6 +161,7 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     { containerId, ifName, pod, reason }: ReleaseRequest,
     signal: AbortSignal,
   ): Promise<Lease | null> => {
+    mustRun();
     const requestId = entropy.token();
     const sandbox = sandboxKey({ containerId, ifName });
     // A release goes on when its caller leaves: it is wanted whoever waits for it.
@@ -160,6 +169,9 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     if (!signal.aborted) root.send({ type: 'release', requestId, sandbox, atMs: clock.nowMs() });
     const released = await answer;
     const fields = { pod: podKey(pod), container: containerId, if: ifName, reason };
+    // A record that nobody could read goes with its sandbox.
+    if (unreadable.delete(sandbox) && released === null)
+      await ports.store.write([{ type: 'del', in: 'leases', key: sandbox }]);
     if (released === null) log.debug(fields, 'nothing to release');
     else log.info({ ...fields, ip: released.grant.address.ipv4 }, 'address released');
     return released;

@@ -2,8 +2,8 @@
  * Recovering: the store's leases and what the cloud has attached here become the first books of the ENI actors, and what an earlier
  * life was about to do to them, their first deeds.
  *
- * The store is the truth about who holds what, the cloud about what exists. A lease that cannot be read stops the recovery: its
- * address would look free. ENIs of ours that are attached to nothing are finished off, unless an open intent says that they were on
+ * The store is the truth about who holds what, the cloud about what exists. A lease that cannot be read costs the node no service:
+ * every address that it may name is held back, for as long as the record is there and until the next start after that. ENIs of ours that are attached to nothing are finished off, unless an open intent says that they were on
  * their way here. A Create whose ENI is not found is made once more with its own token: only that tells for sure.
  */
 import { fromPromise } from 'xstate';
@@ -13,7 +13,7 @@ import { EnactorError } from '../src/core/errors.ts';
 import { type CreateIntent, type EniIntent, type Intent, isSettled, parseIntent } from '../src/core/intent.ts';
 import { LEASE_VERSION, type Lease } from '../src/core/lease.ts';
 import { isManaged, passesTagRules, takesPlace } from '../src/core/managed-enis.ts';
-import { podKey, sandboxKey } from '../src/core/sandbox.ts';
+import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { At } from '../statecharts/at.ts';
 import type { AdoptedEni } from '../statecharts/eni-factory-context.ts';
@@ -23,11 +23,17 @@ import type { Intents } from './intents.ts';
 import type { NodePorts } from './ports.ts';
 import { isOurs, ownTags, REQUEST_TAG } from './tags.ts';
 
-export function recoverLogic({ store, cloud, clock, log, intents }: NodePorts & { readonly intents: Intents }) {
+export type RecoverHands = NodePorts & {
+  readonly intents: Intents;
+  /** Filled with the sandboxes whose lease cannot be read. */
+  readonly unreadable: Set<SandboxKey>;
+};
+
+export function recoverLogic({ store, cloud, clock, log, intents, unreadable }: RecoverHands) {
   return fromPromise<At<Recovered>, { facts: NodeFacts; settings: Settings }>(async ({ input, signal }) => {
     const { facts, settings } = input;
     const [leases, coolUntilMs, open] = await Promise.all([
-      readLeases(store),
+      readLeases(store, log, unreadable),
       readCoolDowns(store),
       readIntents(store, log),
     ]);
@@ -68,6 +74,12 @@ export function recoverLogic({ store, cloud, clock, log, intents }: NodePorts & 
     const adopt = (eni: CloudEni): AdoptedEni => {
       const here = leases.filter((lease) => lease.grant.eni.eniId === eni.eniId);
       const held = new Map(here.map((lease): [string, Holder] => [lease.grant.address.ipv4, holderOf(lease)]));
+      const [unknown] = unreadable;
+      if (unknown !== undefined && eni.instanceId !== null)
+        for (const ip of eni.ipv4) {
+          // One that was freed last is nobody's: the lease of an address takes its cool-down from the store.
+          if (!held.has(ip) && !coolUntilMs.has(ip)) held.set(ip, { sandbox: unknown, pod: UNKNOWN_POD });
+        }
       const routeTable = here[0]?.grant.eni.device.routeTable ?? null;
       const subnet = subnetIn(eni.vSwitchId, eni.eniId);
       const intent = ofEni.get(eni.eniId) ?? null;
@@ -137,18 +149,33 @@ async function readIntents(store: NodePorts['store'], log: NodePorts['log']): Pr
 
 const holderOf = (lease: Lease): Holder => ({ sandbox: sandboxKey(lease.sandbox), pod: podKey(lease.sandbox.pod) });
 
-async function readLeases(store: NodePorts['store']): Promise<Lease[]> {
-  const records = await store.read('leases');
-  return records.map(({ key, value, unreadable }) => {
-    const lease = value as Lease | null;
-    if (unreadable !== undefined || lease?.version !== LEASE_VERSION || lease.grant?.address?.ipv4 === undefined) {
-      throw new EnactorError(
-        'store',
-        `the lease record ${key} cannot be read: ${unreadable ?? 'unknown version or shape'}`,
+/** Who holds an address that a record we cannot read may name. */
+const UNKNOWN_POD = 'unknown: a lease record cannot be read';
+
+async function readLeases(store: NodePorts['store'], log: NodePorts['log'], unreadable: Set<SandboxKey>) {
+  const leases: Lease[] = [];
+  for (const { key, value, unreadable: why } of await store.read('leases')) {
+    const lease = why === undefined ? leaseOf(value, key) : null;
+    if (lease !== null) leases.push(lease);
+    else {
+      unreadable.add(key);
+      log.error(
+        { sandbox: key },
+        'the lease of a sandbox cannot be read: addresses it may have are held back until it is deleted',
       );
     }
-    return lease;
-  });
+  }
+  return leases;
+}
+
+/** null for a record of another version or shape, or one that is not under its own name. */
+function leaseOf(value: unknown, key: SandboxKey): Lease | null {
+  const lease = value as Partial<Lease> | null;
+  if (typeof lease !== 'object' || lease?.version !== LEASE_VERSION) return null;
+  const { sandbox, grant } = lease as { [name in keyof Lease]?: Partial<Lease[name]> };
+  if (typeof grant?.address?.ipv4 !== 'string' || typeof grant.eni?.eniId !== 'string') return null;
+  if (typeof grant.eni.device?.routeTable !== 'number' || typeof sandbox?.pod?.name !== 'string') return null;
+  return sandboxKey(lease.sandbox as Lease['sandbox']) === key ? (lease as Lease) : null;
 }
 
 /** A cool-down that cannot be read only costs a shorter rest. */

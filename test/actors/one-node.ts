@@ -2,6 +2,7 @@
  * One node's actors over the real SDK, HTTP and the simulated cloud in its fast profile; store and kernel are the fakes of their ports.
  */
 import { randomUUID } from 'node:crypto';
+import type { AnyActorRef } from 'xstate';
 import { startNode } from '../../actors/node.ts';
 import { ecsCloud } from '../../src/adapters/ecs/ecs-cloud.ts';
 import { type MemoryDisk, memoryStore } from '../../src/adapters/level/memory-store.ts';
@@ -15,6 +16,7 @@ import type { Store } from '../../src/ports/store.ts';
 import { FakeKernel } from '../../src/simulation/fake-kernel.ts';
 import type { Settings as CloudSettings, Profile } from '../../src/vpc/settings.ts';
 import { defaultTopology, type Topology } from '../../src/vpc/topology.ts';
+import { ENI_FACTORY } from '../../statecharts/receptionist.ts';
 
 const INSTANCE = 'i-lab-node-1';
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -64,6 +66,9 @@ export async function oneNode(options: {
     const endpoint = new URL(cloud.url).host;
     return startNode({
       settings,
+      inspect: ({ actorRef }) => {
+        if ('id' in actorRef && actorRef.id === ENI_FACTORY) factory = actorRef as AnyActorRef;
+      },
       ports: {
         cloud: ecsCloud({
           accessKeyId: LAB_ACCESS_KEY.accessKeyId,
@@ -87,6 +92,7 @@ export async function oneNode(options: {
       },
     });
   };
+  let factory: AnyActorRef | null = null;
   let writesToFail = 0;
   let node = start();
   const admin = async (path: string, body: object): Promise<void> => {
@@ -106,6 +112,8 @@ export async function oneNode(options: {
     failWrites: (times: number) => {
       writesToFail = times;
     },
+    /** Sends the factory what no message of ours is: it cannot go on. */
+    poison: () => factory?.send({ type: 'eniChanged' }),
     cloud,
     disk,
     kernel,
