@@ -108,7 +108,7 @@ export async function oneNode(options: {
     mend: async () => {
       await fetch(`${cloud.adminUrl}/faults`, { method: 'DELETE' });
     },
-    /** The next `times` writes to the store fail. */
+    /** The next `times` writes of leases fail; intents and inputs are written beside them. */
     failWrites: (times: number) => {
       writesToFail = times;
     },
@@ -150,7 +150,7 @@ function failing(store: Store, fails: () => boolean): Store {
   return {
     ...store,
     write: async (ops) => {
-      if (fails()) throw new EnactorError('store', 'no space left on device');
+      if (ops.some((op) => op.in === 'leases') && fails()) throw new EnactorError('store', 'no space left on device');
       await store.write(ops);
     },
   };
