@@ -40,13 +40,15 @@ export function shedPlan(enis: readonly EniSummary[], { count, keep, young }: Sh
     .filter((eni) => eni.phase === 'ready' && eni.ours)
     .filter((eni) => eni.queued === 0 && eni.arriving === 0 && eni.counts.leaving === 0)
     .sort((a, b) => a.counts.idle - b.counts.idle || b.slot - a.slot);
-  for (const eni of quiet.filter(isUnused)) {
+  const unused = quiet.filter(isUnused);
+  const isYoung = (eni: EniSummary): boolean => young.has(eni.slot);
+  for (const eni of [...unused.filter((one) => !isYoung(one)), ...unused.filter(isYoung)]) {
     const own = eni.counts.idle;
     if (left <= 0) break;
     const others = idle - own;
     if (own > left && (others === 0 || others + coming < keep)) continue;
     handled.add(eni.slot);
-    if (own > 0 && !young.has(eni.slot)) moves.push({ slot: eni.slot, drain: true, count: own });
+    if (own > 0 && !isYoung(eni)) moves.push({ slot: eni.slot, drain: true, count: own });
     left -= own;
     idle -= own;
   }

@@ -2,8 +2,19 @@ import t from 'tap';
 import type { Counts } from '../../src/core/address-book.ts';
 import { type EniPhase, type EniSummary, expecting, owned, roomOf, spareOf } from '../../src/core/eni-summary.ts';
 import type { Failure } from '../../src/core/errors.ts';
-import { afterFailedCall, afterFailedOpening, afterOpened, type Holds, noHolds } from '../../src/core/holds.ts';
-import { type Move, type PlacementPolicy, place, type Waiting } from '../../src/core/placement.ts';
+import {
+  afterFailedCall,
+  afterFailedOpening,
+  afterGone,
+  afterLook,
+  afterOpened,
+  type Holds,
+  holdEnds,
+  noHolds,
+} from '../../src/core/holds.ts';
+import { type Move, type PlacementPolicy, type Plan, place, type Waiting } from '../../src/core/placement.ts';
+import { eniPolicies } from '../../src/core/placement-settings.ts';
+import { vSwitchPolicies } from '../../src/core/vswitch-choice.ts';
 
 const NOW = 10_000;
 const none: Counts = { idle: 0, offered: 0, bound: 0, cooling: 0, reserved: 0, leaving: 0, invalid: 0 };
@@ -189,6 +200,65 @@ t.test(
   },
 );
 
+t.test('placement: least_ips turns the order of the ENIs around and opens none for it', async (t) => {
+  const enis = [eni(0, { bound: 4 }), eni(1, { bound: 1 }), eni(2, { bound: 2, idle: 1 })];
+  const plan = place(pods(5), 0, enis, policy({ eniPolicy: 'least_ips', maxEnis: 9 }), NOW);
+  t.same(slots(plan.moves), [2, 1, 1, 2, 1], 'idle first; then what is emptiest as it fills');
+  t.match(place([], 4, enis, policy({ eniPolicy: 'least_ips', maxEnis: 9 }), NOW).moves, [
+    { type: 'grow', slot: 1, count: 3 },
+    { type: 'grow', slot: 2, count: 1 },
+  ]);
+  t.same(slots(place(pods(3), 0, enis, policy({ maxEnis: 9 }), NOW).moves), [2, 0, 0], 'most_ips: what is fullest');
+});
+
+t.test('placement: a Create asks a vSwitch for no more than it is known to have, while it has any', async (t) => {
+  const short = (free: Record<string, number>) =>
+    place(pods(8), 0, [], policy({ vSwitch: { policy: 'listed', seed: 0, nth: 0, free } }), NOW).moves.map((move) =>
+      move.type === 'open' ? [move.vSwitchId, move.ipv4Count] : move.type,
+    );
+  t.same(short({ 'vsw-1': 3, 'vsw-2': 100 }), [
+    ['vsw-2', 6],
+    ['vsw-1', 2],
+  ]);
+  t.same(
+    short({ 'vsw-1': 3, 'vsw-2': 4 }),
+    [
+      ['vsw-2', 4],
+      ['vsw-1', 3],
+    ],
+    'and no more ENIs than that is worth',
+  );
+  t.same(
+    short({ 'vsw-1': 0, 'vsw-2': 0 }),
+    [
+      ['vsw-1', 6],
+      ['vsw-1', 2],
+    ],
+    'none may be wrong: it is asked',
+  );
+});
+
+t.test('placement: an ENI that was said to be full gets nothing new for a while, the instance no ENI', async (t) => {
+  const full = { ...noHolds, enis: { 0: NOW + 100 } };
+  const plan = place(pods(2), 0, [eni(0, { bound: 2, idle: 1 })], policy({ holds: full }), NOW);
+  t.match(plan.moves, [{ type: 'assign', slot: 0 }, { type: 'open' }], 'its idle address is still served');
+  t.equal(plan.againAtMs, NOW + 100);
+  const quota = { ...noHolds, quotaUntilMs: NOW + 100, lastFailure: { code: 'eniQuota' as const, detail: 'too many' } };
+  const waits = place(pods(1), 0, [], policy({ holds: quota }), NOW);
+  t.match(waits.reasons.get('r0'), /all the ENIs it may have.*too many/);
+  t.match(place(pods(1, NOW + 50), 0, [], policy({ holds: quota }), NOW).moves, [
+    { type: 'refuse', failure: { code: 'eniQuota' } },
+  ]);
+  t.same(
+    place(pods(1, NOW + 50), 0, [], policy({ holds: quota, looking: true }), NOW).moves,
+    [],
+    'not while one looks',
+  );
+  t.match(place(pods(1), 0, [], policy({ maxEnis: 0, foreignEnis: 2 }), NOW).moves, [
+    { failure: { code: 'noCapacity', detail: /2 more ENIs here are not ours/ } },
+  ]);
+});
+
 /** A generator of its own, so that a failure can be repeated from its seed. */
 function random(seed: number): (below: number) => number {
   let state = seed;
@@ -196,6 +266,21 @@ function random(seed: number): (below: number) => number {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((state / 2 ** 32) * below);
   };
+}
+
+/** How soon each request is served: at once, by a call on an ENI that is there, by one that is coming, by a cooling address, or not. */
+function outcomesOf(plan: Plan, enis: readonly EniSummary[]): ReadonlyMap<string, number> {
+  const ranks = new Map<string, number>();
+  for (const move of plan.moves) {
+    if (move.type === 'open') for (const id of move.requestIds) ranks.set(id, 3);
+    if (move.type === 'refuse') ranks.set(move.requestId, 5);
+    if (move.type !== 'assign') continue;
+    const phase = enis.find((one) => one.slot === move.slot)?.phase;
+    const onReady = phase === 'ready' || phase === 'holding';
+    ranks.set(move.requestId, move.alsoCooling ? 4 : onReady ? 1 : 2);
+  }
+  for (const id of plan.reasons.keys()) ranks.set(id, 5);
+  return ranks;
 }
 
 t.test('placement: every request is placed, refused or given a reason, and no quota is ever passed', async (t) => {
@@ -221,7 +306,13 @@ t.test('placement: every request is placed, refused or given a reason, and no qu
     };
     const waiting = pods(below(20), NOW + below(300));
     const maxEnis = enis.length + below(3);
-    const plan = place(waiting, below(10), enis, policy({ maxEnis, ipv4PerEni: limit, holds }), NOW);
+    const free = { 'vsw-1': below(9), 'vsw-2': below(9) };
+    const vSwitch = { policy: vSwitchPolicies[below(3)] ?? 'listed', seed: below(100) / 100, nth: 0, free };
+    const eniPolicy = eniPolicies[below(2)] ?? 'most_ips';
+    const more = { maxEnis, ipv4PerEni: limit, holds, eniPolicy, vSwitch, looking: below(4) === 0 };
+    const plan = place(waiting, below(10), enis, policy(more), NOW);
+    const again = [1, 2].map(() => JSON.stringify(place(waiting, 0, enis, policy(more), NOW)));
+    if (again[0] !== again[1]) t.fail(`seed ${seed}: two plans for the same`);
     const seen = new Map<string, number>();
     const count = (id: string) => seen.set(id, (seen.get(id) ?? 0) + 1);
     const asked = new Map<number, number>();
@@ -239,6 +330,10 @@ t.test('placement: every request is placed, refused or given a reason, and no qu
     for (const id of plan.reasons.keys()) count(id);
     if (waiting.some((request) => seen.get(request.requestId) !== 1) || seen.size !== waiting.length)
       t.fail(`seed ${seed}: a request without one outcome`);
+    // All of them can wait equally long: an older one is never worse off than a younger one.
+    const outcomes = outcomesOf(plan, enis);
+    const ranks = waiting.map((request) => outcomes.get(request.requestId) ?? Number.NaN);
+    if (ranks.some((rank, index) => rank < (ranks[index - 1] ?? 0))) t.fail(`seed ${seed}: overtaken, ${ranks}`);
     if (enis.length + opened > maxEnis) t.fail(`seed ${seed}: too many ENIs`);
     for (const summary of enis) {
       const told = plan.moves.filter((move) => move.type === 'assign' && move.slot === summary.slot);
@@ -287,5 +382,19 @@ t.test('holds: failures in a row wait longer, an empty vSwitch rests alone, succ
     vSwitches: {},
     lastFailure: failure,
   });
+  const quota = afterFailedCall(noHolds, on({ code: 'eniQuota', detail: 'q' }), NOW, times);
+  t.match(quota, { quotaUntilMs: NOW + 70, openUntilMs: 0 });
+  t.equal(afterOpened(quota).quotaUntilMs, NOW + 70, 'another ENI that comes into use says nothing about it');
+  t.match(afterFailedOpening(noHolds, on({ code: 'eniQuota', detail: 'q' }), NOW, times), { openFailures: 0 });
+  const full = afterFailedCall(noHolds, on({ code: 'eniFull', detail: 'f' }), NOW, times);
+  t.same(full.enis, { 4: NOW + 70 });
+  t.same(afterGone(full, 4).enis, {});
+  const short = afterFailedOpening(noHolds, { ...on({ code: 'vSwitchEmpty', detail: 'd' }), asked: 5 }, NOW, times);
+  t.match(short, { vSwitches: { 'vsw-1': NOW + 600 }, short: { 'vsw-1': 5 } });
+  t.same(afterLook(short, { 'vsw-1': 3 }).vSwitches, {}, 'it has some');
+  for (const free of [{}, { 'vsw-1': 0 }, { 'vsw-1': 5 }, { 'vsw-1': 200 }])
+    t.match(afterLook(short, free).vSwitches, { 'vsw-1': NOW + 600 }, `${JSON.stringify(free)} ends no hold`);
+  t.match(afterLook(afterLook(short, {}), { 'vsw-1': 3 }).vSwitches, { 'vsw-1': NOW + 600 }, 'one look a failure');
+  t.same(holdEnds({ ...full, openUntilMs: NOW - 1, quotaUntilMs: NOW + 2 }, NOW), [NOW + 2, NOW + 70]);
   t.same(afterOpened({ ...holds, vSwitches: dry.vSwitches }), { ...noHolds, vSwitches: dry.vSwitches });
 });

@@ -4,7 +4,6 @@ import type { EniSummary } from '../../src/core/eni-summary.ts';
 import { noHolds } from '../../src/core/holds.ts';
 import type { PlacementPolicy } from '../../src/core/placement.ts';
 import { type PoolTotals, poolMove, sameTotals, totalsOf } from '../../src/core/pool.ts';
-import { poolBounds } from '../../src/core/pool-marks.ts';
 import { shedPlan as plan } from '../../src/core/shed-plan.ts';
 
 const none: Counts = { idle: 0, offered: 0, bound: 0, cooling: 0, reserved: 0, leaving: 0, invalid: 0 };
@@ -43,20 +42,6 @@ const view = (enis: readonly EniSummary[], waiting = 0) => ({
   young: new Set<number>(),
   granted: 0,
   freed: 0,
-});
-
-t.test('pool: water marks are made such as can be held', async (t) => {
-  const table: [number, number, number, number, number][] = [
-    [0, 0, 12, 0, 0],
-    [3, 5, 12, 3, 5],
-    [5, 3, 12, 3, 3],
-    [20, 50, 12, 12, 12],
-    [-1, 5, 12, 0, 5],
-    [-5, -1, 12, 0, 0],
-    [3, 5, 0, 0, 0],
-  ];
-  for (const [min, max, capacity, minIdle, maxIdle] of table)
-    t.same(poolBounds(min, max, capacity), { minIdle, maxIdle }, `${min}..${max} of ${capacity}`);
 });
 
 t.test(
@@ -131,6 +116,11 @@ t.test('pool: whole ENIs go first, then secondary addresses, and never more than
     { slot: 0, drain: true, count: 1 },
     { slot: 1, drain: false, count: 2 },
   ]);
+  t.same(
+    shedPlan([eni(0, { idle: 9, bound: 2 }), eni(1, { idle: 9, bound: 1 })], 3),
+    [{ slot: 1, drain: false, count: 3 }],
+    'the least used ENI empties first',
+  );
   t.same(shedPlan([eni(0, { idle: 3 })], 0), []);
   t.same(shedPlan([eni(0, { idle: 3 })], -1), []);
 });
@@ -156,4 +146,53 @@ t.test('pool: nothing is taken from an ENI that is busy, foreign, resting its ad
       shedPlan([eni(0, { idle: 2, [state]: 1 })], 9).some((move) => move.drain),
       `${state}: the ENI stays`,
     );
+});
+
+t.test('pool: when addresses go anyway, an unused ENI goes whole if the low mark holds on the others', async (t) => {
+  const two = [eni(0, { idle: 3 }), eni(1, { idle: 3 })];
+  t.same(shedPlan(two, 1, 3), [{ slot: 1, drain: true, count: 3 }], 'rather than to leave five on two of them');
+  t.same(shedPlan(two, 1, 4), [{ slot: 1, drain: false, count: 1 }], 'the others alone would be too few');
+  t.same(
+    shedPlan([...two, eni(2, { cooling: 1 })], 1, 4),
+    [{ slot: 1, drain: true, count: 3 }],
+    'cooling ones count toward the mark',
+  );
+  t.same(
+    shedPlan([eni(0, { idle: 6 })], 1, 0),
+    [{ slot: 0, drain: false, count: 1 }],
+    'the last one gains nothing by it',
+  );
+  t.same(shedPlan(two, 0, 0), [], 'and never without need');
+  t.same(
+    shedPlan([eni(0, { idle: 2 }), eni(1, { idle: 4 }), eni(2, { idle: 3, bound: 1 })], 3, 4),
+    [
+      { slot: 0, drain: true, count: 2 },
+      { slot: 1, drain: false, count: 1 },
+    ],
+    'as far as the mark lets it',
+  );
+});
+
+t.test('pool: an ENI that is new stays, and what is on it waits with it', async (t) => {
+  t.same(shedPlan([eni(0, { idle: 3 })], 3, 0, [0]), []);
+  t.same(shedPlan([eni(0, { idle: 3 }), eni(1, { idle: 4, bound: 1 })], 4, 0, [0]), [
+    { slot: 1, drain: false, count: 1 },
+  ]);
+  t.same(
+    shedPlan([eni(0, { idle: 5 })], 2, 5, [0]),
+    [{ slot: 0, drain: false, count: 2 }],
+    'the part that is too much goes',
+  );
+  const seen = totalsOf(
+    { ...view([eni(0, { idle: 3 }), eni(1, { idle: 4, bound: 1 })]), young: new Set([0, 1]) },
+    policy,
+    0,
+  );
+  t.equal(seen.young, 3, 'only unused ones could go');
+});
+
+t.test('pool: an ENI that was said to be full has no room for a while', async (t) => {
+  const full = { ...policy, maxEnis: 1, holds: { ...noHolds, enis: { 0: 5 } } };
+  t.equal(totalsOf(view([eni(0, { bound: 2 })]), full, 0).room, 0);
+  t.equal(totalsOf(view([eni(0, { bound: 2 })]), full, 5).room, 4);
 });
