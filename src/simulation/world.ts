@@ -42,6 +42,8 @@ export type WorldOptions = {
   readonly onLine?: (line: string) => void;
   /** Wraps the ports of every life: a fault of the program itself, that the simulation has to find. */
   readonly plant?: (ports: NodePorts) => NodePorts;
+  /** Steps after which a run counts as one that never comes to rest. */
+  readonly stepsMax?: number;
 };
 
 export class World {
@@ -54,10 +56,12 @@ export class World {
   steps = 0;
   violation: Violation | null = null;
   readonly #scenario: Scenario;
+  readonly #stepsMax: number;
   #disturbed = false;
 
   constructor(scenario: Scenario, options: WorldOptions = {}) {
     this.#scenario = scenario;
+    this.#stepsMax = options.stepsMax ?? STEPS_MAX;
     this.trace.onLine = options.onLine ?? null;
     this.clock = new VirtualClock(scenario.startMs);
     const report: Report = (invariant, what) => {
@@ -208,7 +212,7 @@ export class World {
   async #until(untilMs: number): Promise<void> {
     for (let dueMs = this.clock.nextDueMs(); dueMs !== null && dueMs < untilMs; dueMs = this.clock.nextDueMs()) {
       if (this.violation !== null) return;
-      if (this.steps >= STEPS_MAX) return this.#report('rest', `no rest after ${STEPS_MAX} steps`);
+      if (this.steps >= this.#stepsMax) return this.#report('rest', `no rest after ${this.#stepsMax} steps`);
       this.clock.fireNext();
       await this.#settled();
     }

@@ -1,0 +1,45 @@
+/** A sample of `npm run mutants`: that the simulation notices when a chart is not what it should be. */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import t from 'tap';
+import { CHARTS } from '../../src/simulation/coverage.ts';
+import { runSeed } from '../../src/simulation/run-seed.ts';
+import { EXPLAINED } from './explained.ts';
+import { allMutants, fateOf } from './fate.ts';
+
+const SAMPLE = 16;
+const SEEDS = 3;
+/** Most of those that live here are killed by one of the 500 seeds that a whole run takes. */
+const KILLED_MIN = SAMPLE / 4;
+
+t.test('mutants: of a sample at least a quarter is killed within a few seeds', async (t) => {
+  const outfile = join(t.testdir(), 'mutants.mjs');
+  const target = { platform: 'node', format: 'esm', target: 'node20.19', logLevel: 'silent' } as const;
+  await build({ entryPoints: ['test/mutants/main.ts'], outfile, bundle: true, ...target });
+  const args = ['--sample', `${SAMPLE}`, '--seeds', `${SEEDS}`, '--steps', '200', '--json'];
+  const { stdout, stderr } = spawnSync(process.execPath, [outfile, ...args], { encoding: 'utf8', timeout: 200_000 });
+  const told = JSON.parse(stdout) as { mutants: number; killed: number; survivors: { name: string }[] };
+  t.equal(told.mutants, SAMPLE, stderr);
+  t.ok(told.killed >= KILLED_MIN, `${told.killed} of ${SAMPLE} were killed`);
+  for (const { name } of told.survivors) t.comment(`alive after ${SEEDS} seeds: ${name}`);
+});
+
+t.test('mutants: one is killed, and then the charts are themselves again', async (t) => {
+  const options = { steps: 100 };
+  const before = (await runSeed(3, options)).hash;
+  const configs = CHARTS.map(({ config }) => config);
+  const mutant = allMutants().find(({ name }) => name === 'lease bound on release 0: missing');
+  t.match(mutant && (await fateOf(mutant, 3, options)), /^4: a request of .* has no answer/);
+  t.ok(CHARTS.every(({ config }, index) => config === configs[index]));
+  t.equal((await runSeed(3, options)).hash, before);
+});
+
+t.test('mutants: every explanation is of a mutant that exists', (t) => {
+  const names = new Set(allMutants().map(({ name }) => name));
+  t.same(
+    Object.keys(EXPLAINED).filter((name) => !names.has(name)),
+    [],
+  );
+  t.end();
+});
