@@ -12,17 +12,18 @@ import type { At } from '../statecharts/at.ts';
 import { eniMachine } from '../statecharts/eni.ts';
 import type { NodeFacts } from '../statecharts/node.ts';
 import type { Intents } from './intents.ts';
+import { holderOf, readCoolDowns, readLeases } from './leases-on-disk.ts';
 import type { NodePorts } from './ports.ts';
 import { ownTags, REQUEST_TAG } from './tags.ts';
 
 /** What the logic of every ENI actor needs to know about the node. Filled by `identify`, before the first ENI exists. */
-export type EniHands = Pick<NodePorts, 'cloud' | 'kernel' | 'clock' | 'log'> & {
+export type EniHands = Pick<NodePorts, 'cloud' | 'store' | 'kernel' | 'clock' | 'log'> & {
   readonly settings: Settings;
   readonly intents: Intents;
   readonly facts: () => NodeFacts;
 };
 
-export function eniLogic({ cloud, kernel, clock, log, settings, intents, facts }: EniHands) {
+export function eniLogic({ cloud, store, kernel, clock, log, settings, intents, facts }: EniHands) {
   /** Runs one call; what comes back carries the instant. Failures are logged here and nowhere else. */
   const call = async <T>(what: string, fields: object, run: () => Promise<T>): Promise<At<T>> => {
     const startMs = clock.nowMs();
@@ -114,6 +115,20 @@ export function eniLogic({ cloud, kernel, clock, log, settings, intents, facts }
           const left = taking && found?.ipv4.some((ip) => open.ips.includes(ip)) === true;
           if (open !== null && open.kind !== 'create' && !left && isSettled(open, found)) intents.close(open);
           return found;
+        }),
+      ),
+      recall: fromPromise(({ input, signal }) =>
+        call('look for what is left of ENI', { eni: input.eniId }, async () => {
+          const { eniId, bound } = input;
+          const [{ leases, unreadable }, coolUntilMs] = await Promise.all([readLeases(store), readCoolDowns(store)]);
+          const here = leases.filter((lease) => lease.grant.eni.eniId === eniId);
+          const held = new Map(here.map((lease) => [lease.grant.address.ipv4, holderOf(lease)]));
+          const [eni] = await cloud.describeEnis({ eniIds: [eniId] }, signal);
+          // What a record that cannot be read may name is held back.
+          const released = (unreadable.length === 0 ? bound : [])
+            .filter((ipv4) => !held.has(ipv4))
+            .map((ipv4) => ({ ipv4, coolUntilMs: coolUntilMs.get(ipv4) ?? 0 }));
+          return { eni: eni ?? null, held, released };
         }),
       ),
       setUpEni: fromPromise(async ({ input, signal }) => {

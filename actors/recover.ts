@@ -3,23 +3,23 @@
  * life was about to do to them, their first deeds.
  *
  * The store is the truth about who holds what, the cloud about what exists. A lease that cannot be read costs the node no service:
- * every address that it may name is held back, for as long as the record is there and until the next start after that. ENIs of ours that are attached to nothing are finished off, unless an open intent says that they were on
- * their way here. A Create whose ENI is not found is made once more with its own token: only that tells for sure.
+ * every address that it may name is held back, for as long as the record is there and until the next start after that. ENIs of ours
+ * that are attached to nothing are finished off, unless an open intent says that they were on their way here. A Create whose ENI is not found is made once more with its own token: only that tells for sure.
  */
 import { fromPromise } from 'xstate';
 import type { Holder } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import { EnactorError } from '../src/core/errors.ts';
 import { type CreateIntent, type EniIntent, type Intent, isSettled, parseIntent } from '../src/core/intent.ts';
-import { LEASE_VERSION, type Lease } from '../src/core/lease.ts';
 import { isManaged, passesTagRules, takesPlace } from '../src/core/managed-enis.ts';
-import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
+import { podKey, type SandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { At } from '../statecharts/at.ts';
 import type { AdoptedEni } from '../statecharts/eni-factory-context.ts';
 import type { NodeFacts, Recovered } from '../statecharts/node.ts';
 import { subnetOf } from './identify.ts';
 import type { Intents } from './intents.ts';
+import { holderOf, readCoolDowns, readLeases } from './leases-on-disk.ts';
 import type { NodePorts } from './ports.ts';
 import { isOurs, ownTags, REQUEST_TAG } from './tags.ts';
 
@@ -32,11 +32,18 @@ export type RecoverHands = NodePorts & {
 export function recoverLogic({ store, cloud, clock, log, intents, unreadable }: RecoverHands) {
   return fromPromise<At<Recovered>, { facts: NodeFacts; settings: Settings }>(async ({ input, signal }) => {
     const { facts, settings } = input;
-    const [leases, coolUntilMs, open] = await Promise.all([
-      readLeases(store, log, unreadable),
+    const [{ leases, unreadable: broken }, coolUntilMs, open] = await Promise.all([
+      readLeases(store),
       readCoolDowns(store),
       readIntents(store, log),
     ]);
+    for (const sandbox of broken) {
+      unreadable.add(sandbox);
+      log.error(
+        { sandbox },
+        'the lease of a sandbox cannot be read: addresses it may have are held back until it is deleted',
+      );
+    }
     intents.adopt(open);
     const named = open.flatMap(({ eniId }) => (eniId === null ? [] : [eniId]));
     // After the intents were read, so that what they led to is seen; by id too, since tags may be found late.
@@ -51,11 +58,12 @@ export function recoverLogic({ store, cloud, clock, log, intents, unreadable }: 
     for (const { eniId, tags } of managed)
       if (!passesTagRules(tags, settings)) log.warn({ eni: eniId }, 'an ENI with leases is managed against its tags');
     const loose = [...new Map([...tagged, ...byId].map((eni) => [eni.eniId, eni])).values()];
+    // The listings are of different moments: one that was let go, or came, between them is here in one and not in the other.
     const leftovers = loose.filter(
       (eni) =>
-        eni.instanceId === null &&
+        (eni.instanceId === null || eni.instanceId === facts.instanceId) &&
         isOurs(eni.tags, facts.instanceId) &&
-        !managed.some((other) => other.eniId === eni.eniId),
+        !attached.some((other) => other.eniId === eni.eniId),
     );
     const { creates, ofEni, known: settled } = continued(open, [...managed, ...leftovers]);
     const others = [...new Set([...managed, ...leftovers, ...creates].map((one) => one.vSwitchId))].filter(
@@ -110,6 +118,9 @@ export function recoverLogic({ store, cloud, clock, log, intents, unreadable }: 
   });
 }
 
+/** Who holds an address that a record we cannot read may name. */
+const UNKNOWN_POD = 'unknown: a lease record cannot be read';
+
 /**
  * What of the open intents has to go on: Creates of which nothing was found, and what was under way on ENIs that are there; and those
  * that nothing has to be done about any more. An ENI that was made is known from now on by its tags.
@@ -145,43 +156,4 @@ async function readIntents(store: NodePorts['store'], log: NodePorts['log']): Pr
     if (intent === null) log.error({ intent: key, unreadable }, 'an intent cannot be read');
     return intent ?? [];
   });
-}
-
-const holderOf = (lease: Lease): Holder => ({ sandbox: sandboxKey(lease.sandbox), pod: podKey(lease.sandbox.pod) });
-
-/** Who holds an address that a record we cannot read may name. */
-const UNKNOWN_POD = 'unknown: a lease record cannot be read';
-
-async function readLeases(store: NodePorts['store'], log: NodePorts['log'], unreadable: Set<SandboxKey>) {
-  const leases: Lease[] = [];
-  for (const { key, value, unreadable: why } of await store.read('leases')) {
-    const lease = why === undefined ? leaseOf(value, key) : null;
-    if (lease !== null) leases.push(lease);
-    else {
-      unreadable.add(key);
-      log.error(
-        { sandbox: key },
-        'the lease of a sandbox cannot be read: addresses it may have are held back until it is deleted',
-      );
-    }
-  }
-  return leases;
-}
-
-/** null for a record of another version or shape, or one that is not under its own name. */
-function leaseOf(value: unknown, key: SandboxKey): Lease | null {
-  const lease = value as Partial<Lease> | null;
-  if (typeof lease !== 'object' || lease?.version !== LEASE_VERSION) return null;
-  const { sandbox, grant } = lease as { [name in keyof Lease]?: Partial<Lease[name]> };
-  if (typeof grant?.address?.ipv4 !== 'string' || typeof grant.eni?.eniId !== 'string') return null;
-  if (typeof grant.eni.device?.routeTable !== 'number' || typeof sandbox?.pod?.name !== 'string') return null;
-  return sandboxKey(lease.sandbox as Lease['sandbox']) === key ? (lease as Lease) : null;
-}
-
-/** A cool-down that cannot be read only costs a shorter rest. */
-async function readCoolDowns(store: NodePorts['store']): Promise<ReadonlyMap<string, number>> {
-  const records = await store.read('coolDowns');
-  return new Map(
-    records.flatMap(({ key, value }): [string, number][] => (typeof value === 'number' ? [[key, value]] : [])),
-  );
 }

@@ -3,10 +3,12 @@
 import type { Address } from '../src/core/address.ts';
 import {
   type AddressBook,
+  afterDeath,
   bookOf,
   countsOf,
   type Holder,
   hasHolders,
+  leavingIps,
   leavingOf,
   sheddable,
 } from '../src/core/address-book.ts';
@@ -55,6 +57,28 @@ export type EniInput = EniPlan & {
   readonly coolUntilMs: ReadonlyMap<string, number>;
   /** The table of an earlier life of the daemon. */
   readonly routeTable: number | null;
+  /** The actor of this ENI died: another one goes on from what it knew. */
+  readonly revived?: Revived;
+};
+
+export type Revived = {
+  /** Its last context; null when nothing is left of it. */
+  readonly dead: EniContext | null;
+  readonly eniId: string | null;
+  /** Requests whose promised address is with a lease just now. */
+  readonly promised: readonly string[];
+  /** Messages that it has been sent. */
+  readonly heard: number;
+  readonly failure: Failure;
+};
+
+/** What the store and the cloud tell of an ENI whose actor died. */
+export type Recalled = {
+  readonly eni: CloudEni | null;
+  /** Leases on it. */
+  readonly held: ReadonlyMap<string, Holder>;
+  /** Of the addresses that were bound when this was asked: those without a lease, and until when they rest. */
+  readonly released: readonly { readonly ipv4: string; readonly coolUntilMs: number }[];
 };
 
 export type Queued = Holder & { readonly requestId: string };
@@ -67,7 +91,7 @@ export type EniContext = EniPlan & {
   readonly device: EniDevice | null;
   readonly routeTable: number | null;
   /** Where the life of this actor begins: a new ENI, one that is attached already, or one left half-way by an earlier life. */
-  readonly origin: 'new' | 'attached' | 'attaching' | 'leftover';
+  readonly origin: 'new' | 'attached' | 'attaching' | 'leftover' | 'lost';
   readonly phase: EniPhase;
   readonly book: AddressBook;
   /** Requests that wait for the next addresses, oldest first. */
@@ -92,7 +116,41 @@ export type EniContext = EniPlan & {
   readonly nowMs: number;
 };
 
-export function contextOf({ existing, intent, held, coolUntilMs, nowMs, ipv4Count, ...plan }: EniInput): EniContext {
+export function contextOf({ revived, ...input }: EniInput): EniContext {
+  return revived === undefined ? freshContext(input) : revivedContext(freshContext(input), revived);
+}
+
+/** What another actor had under way may be carried out yet: addresses that were leaving stay so. */
+function revivedContext(fresh: EniContext, { dead, eniId, promised, heard, failure }: Revived): EniContext {
+  const known = dead ?? { ...fresh, eniId };
+  const book = afterDeath(known.book, promised);
+  return {
+    ...known,
+    origin: 'lost',
+    phase: 'lost',
+    book,
+    device: null,
+    queue: [],
+    growBy: 0,
+    arriving: 0,
+    takingYet: leavingIps(book).length > 0,
+    suspicion: null,
+    failures: known.failures + 1,
+    lastFailure: failure,
+    heard,
+    nowMs: Math.max(known.nowMs, fresh.nowMs),
+  };
+}
+
+function freshContext({
+  existing,
+  intent,
+  held,
+  coolUntilMs,
+  nowMs,
+  ipv4Count,
+  ...plan
+}: Omit<EniInput, 'revived'>): EniContext {
   const found = existing === null ? [] : bookOf(existing.ipv4, nowMs, held, coolUntilMs);
   const book = intent?.kind === 'unassign' ? leavingOf(found, intent.ips) : found;
   const origin = originOf(existing, book, plan.ours ? (intent?.kind ?? null) : null);

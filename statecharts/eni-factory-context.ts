@@ -10,7 +10,7 @@ import type { PlacementPolicy } from '../src/core/placement.ts';
 import type { EniPolicy } from '../src/core/placement-settings.ts';
 import type { PoolTotals } from '../src/core/pool.ts';
 import type { VSwitchPolicy } from '../src/core/vswitch-choice.ts';
-import type { EniInput, EniPlan, EniTimes } from './eni-context.ts';
+import type { EniInput, EniPlan, EniTimes, Revived } from './eni-context.ts';
 
 export type Request = Holder & {
   readonly requestId: string;
@@ -121,7 +121,7 @@ export const slotOf = (actorId: string): number => Number(actorId.slice(eniId(0)
 
 /** The name of the actor in this slot; null when there is none, since a message to it would end the factory. */
 export function eniAt(enis: Readonly<Record<number, EniSummary>>, slot: number | undefined): string | null {
-  if (slot === undefined || enis[slot] === undefined || enis[slot].phase === 'lost') return null;
+  if (slot === undefined || enis[slot] === undefined) return null;
   return eniId(slot);
 }
 
@@ -216,4 +216,11 @@ export function planOf(context: Own, slot: number, { vSwitchId, subnet }: VSwitc
 export function newEni(context: Own, slot: number, vSwitch: VSwitchPlan, ipv4Count: number): EniInput {
   const nothing = { existing: null, held: new Map(), coolUntilMs: new Map(), routeTable: null };
   return { ...planOf(context, slot, vSwitch), ...nothing, nowMs: context.nowMs, ipv4Count };
+}
+
+/** Another actor for the ENI of one that died, of which `summary` is what the factory last knew. */
+export function revivedEni(context: Own, summary: EniSummary, revived: Revived, vSwitch: VSwitchPlan): EniInput {
+  const plan = { ...planOf(context, summary.slot, vSwitch), ours: summary.ours, limit: summary.limit };
+  const nothing = { existing: null, held: new Map(), coolUntilMs: new Map(), routeTable: null };
+  return { ...plan, ...nothing, nowMs: context.nowMs, ipv4Count: 0, revived };
 }

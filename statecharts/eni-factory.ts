@@ -24,7 +24,7 @@ import type { SandboxKey } from '../src/core/sandbox.ts';
 import { shedPlan } from '../src/core/shed-plan.ts';
 import type { At } from './at.ts';
 import type { eniMachine } from './eni.ts';
-import { contextOf, summaryOf } from './eni-context.ts';
+import { contextOf, type EniContext, summaryOf } from './eni-context.ts';
 import {
   backInLine,
   type EniFactoryContext,
@@ -37,6 +37,7 @@ import {
   nextAgeMs,
   planOf,
   policyOf,
+  revivedEni,
   type Survey,
   slotOf,
   unanswered,
@@ -73,7 +74,7 @@ export const eniFactoryMachine = setup({
     /** Of an ENI that is there, and not from before it heard what it has been told. */
     news: ({ context }, params: { summary: EniSummary }) => {
       const known = context.enis[params.summary.slot];
-      return known !== undefined && known.phase !== 'lost' && params.summary.heard >= known.heard;
+      return known !== undefined && params.summary.heard >= known.heard;
     },
   },
   actions: {
@@ -441,20 +442,31 @@ export const eniFactoryMachine = setup({
     'xstate.done.actor.*': {
       actions: enqueueActions(({ event, enqueue }) => enqueue.stopChild((event as DoneActorEvent).actorId)),
     },
-    // Its addresses and its slot stay taken: the cloud still has the ENI. Its requests go elsewhere.
+    // Its addresses and its slot stay taken: the cloud still has the ENI. Its requests go elsewhere, and another actor takes it over.
     'xstate.error.actor.*': {
       actions: [
         {
           type: 'takeBack',
           params: ({ event }) => ({ slot: slotOf((event as ErrorActorEvent).actorId), failure: null }),
         },
-        enqueueActions(({ context, event, enqueue }) => {
+        enqueueActions(({ context, event, enqueue, self }) => {
           const { actorId, error } = event as ErrorActorEvent;
-          const summary = context.enis[slotOf((event as ErrorActorEvent).actorId)];
+          const summary = context.enis[slotOf(actorId)];
+          const last = self.getSnapshot().children[actorId]?.getSnapshot() as { context?: EniContext } | undefined;
           enqueue.stopChild(actorId);
           if (summary === undefined) return;
-          const lost: EniSummary = { ...summary, phase: 'lost', lastFailure: failureOf(error) };
-          enqueue.assign({ enis: { ...context.enis, [lost.slot]: lost } });
+          const { slot, eniId: id, vSwitchId, heard } = summary;
+          const dead = last?.context ?? null;
+          const plan = context.vSwitches.find((one) => one.vSwitchId === vSwitchId) ?? context.vSwitches[0];
+          const subnet = dead?.subnet ?? plan?.subnet;
+          if (subnet === undefined) return;
+          const promised = Object.entries(context.placed).flatMap(([requestId, { slot: at, granted }]) =>
+            at === slot && granted ? [requestId] : [],
+          );
+          const revived = { dead, eniId: id, promised, heard, failure: failureOf(error) };
+          const input = revivedEni(context, summary, revived, { vSwitchId, subnet });
+          enqueue.spawnChild('eni', { id: actorId, input });
+          enqueue.assign({ enis: { ...context.enis, [slot]: summaryOf(contextOf(input)) } });
         }),
         'plan',
         'tellPool',

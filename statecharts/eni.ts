@@ -1,5 +1,5 @@
 /**
- * One ENI's life: appearing → creating → attaching → settling → inUse → draining → detaching → deleting → gone; stuck.
+ * One ENI's life: appearing → creating → attaching → settling → inUse → draining → detaching → deleting → gone; stuck, lost.
  *
  * It owns its address book and is the only one to change it; one mutating call is in flight at most, and what arrives during a call
  * forms the next one. The surprising choice: nobody tells it what to call. The book, the queue and `growBy` are wants; whenever no
@@ -12,6 +12,7 @@ import {
   bound,
   freed,
   hasHolders,
+  heldBy,
   leaving,
   leavingIps,
   left,
@@ -36,6 +37,7 @@ import {
   type EniContext,
   type EniInput,
   granted,
+  type Recalled,
   type Strange,
   strangeIn,
   tokenOf,
@@ -77,6 +79,8 @@ export const eniMachine = setup({
     findEni: PromiseActorLogic<At<CloudEni | null>, { token: string }>;
     attachEni: PromiseActorLogic<At<void>, Named>;
     describeEni: PromiseActorLogic<At<CloudEni | null>, Named & { takingYet: boolean }>;
+    /** Whose the addresses are that were bound when the actor before this one died. */
+    recall: PromiseActorLogic<At<Recalled>, Named & { bound: readonly string[] }>;
     setUpEni: PromiseActorLogic<
       At<EniDevice>,
       { eniId: string; mac: string; subnet: Subnet; mtu: number; routeTable: number | null }
@@ -103,7 +107,7 @@ export const eniMachine = setup({
     /** Nobody holds an address, waits for one, or was promised one. */
     unused: ({ context }) => !hasHolders(context.book) && context.queue.length === 0,
     /** Takes no requests, and will not by waiting a little. */
-    declines: ({ context }) => context.phase === 'leaving' || context.phase === 'faulty',
+    declines: ({ context }) => ['leaving', 'faulty', 'lost'].includes(context.phase),
     takesMore: ({ context }) => context.phase === 'ready',
     atRest: ({ context }) => context.arriving === 0 && leavingIps(context.book).length === 0,
     canOffer: ({ context, event }) =>
@@ -117,6 +121,8 @@ export const eniMachine = setup({
     spent: ({ context }) => context.lastFailure?.code === 'tokenSpent',
     doubtful: ({ context }) => context.doubtful,
     /** It was an earlier life that wanted it. */
+    /** The actor before this one died. */
+    wasLost: ({ context }) => context.origin === 'lost',
     repeated: ({ context }) => context.repeated !== null,
     onceFailed: ({ context }) => context.failures === 1,
     mayHaveWorked: ({ context }) => context.lastFailure?.code === 'cloud' || context.lastFailure?.code === 'tokenSpent',
@@ -167,6 +173,20 @@ export const eniMachine = setup({
         ...(worked ? { failures: 0, lastFailure: null } : {}),
       };
     }),
+    /** The book of an actor that died, brought in line with the leases and the cloud. */
+    remember: assign(({ context }, { value, atMs }: At<Recalled>) => {
+      const { eni, held, released } = value;
+      const rid = released.reduce((book, { ipv4, coolUntilMs }) => freed(book, ipv4, coolUntilMs), context.book);
+      const real = reconciled(rid, eni?.ipv4 ?? [], atMs, context.takingYet);
+      // What the book knows of it has heard more since the leases were read.
+      const unknown = new Map([...held].filter(([ip]) => !context.book.some((entry) => entry.address.ipv4 === ip)));
+      return {
+        book: heldBy(rested(real, atMs), unknown),
+        mac: eni?.mac ?? context.mac,
+        nowMs: Math.max(context.nowMs, atMs),
+      };
+    }),
+    reopen: assign({ phase: 'opening' }),
     phase: assign((_, params: { phase: EniPhase }) => ({ phase: params.phase })),
     /** Tells the factory what there is now. */
     report: enqueueActions(({ context, enqueue }) => enqueue.sendParent(changed(context))),
@@ -271,6 +291,7 @@ export const eniMachine = setup({
   states: {
     appearing: {
       always: [
+        { guard: 'wasLost', target: 'lost' },
         { guard: ({ context }) => context.origin === 'new', target: 'creating' },
         { guard: ({ context }) => context.origin === 'attaching', target: 'attaching.describing' },
         { guard: ({ context }) => context.origin === 'leftover', target: 'detaching' },
@@ -339,10 +360,11 @@ export const eniMachine = setup({
                     params: ({ event }) => ({ eni: event.output.value as CloudEni, atMs: event.output.atMs }),
                   },
                   'succeeded',
+                  'reopen',
                 ],
               },
               {
-                guard: or(['refused', 'repeated', { type: 'tried', params: { times: CREATE_TRIES } }]),
+                guard: or(['refused', 'repeated', 'wasLost', { type: 'tried', params: { times: CREATE_TRIES } }]),
                 target: '#eni.gone',
               },
               {
@@ -666,6 +688,61 @@ export const eniMachine = setup({
               target: 'backingOff',
               actions: noteFailure,
             },
+          },
+        },
+      },
+    },
+    // The actor before this one died. Its book is kept and told of what happens to leases; the truth is looked up after a while.
+    lost: {
+      entry: 'report',
+      initial: 'waiting',
+      states: {
+        waiting: {
+          after: {
+            backoff: [
+              { guard: ({ context }) => context.eniId === null, target: '#eni.creating.searching' },
+              { target: 'recalling' },
+            ],
+          },
+        },
+        recalling: {
+          invoke: {
+            src: 'recall',
+            input: ({ context }) => ({
+              ...named(context),
+              bound: context.book.filter((entry) => entry.state === 'bound').map((entry) => entry.address.ipv4),
+            }),
+            onDone: [
+              {
+                guard: ({ event }) => event.output.value.eni?.status === 'InUse',
+                target: '#eni.settling',
+                actions: [{ type: 'remember', params: ({ event }) => event.output }, 'reopen'],
+              },
+              {
+                guard: ({ context, event }) => {
+                  const { eni, held } = event.output.value;
+                  return context.ours && eni !== null && (eni.status === 'Attaching' || held.size > 0);
+                },
+                target: '#eni.attaching.describing',
+                actions: [{ type: 'remember', params: ({ event }) => event.output }, 'reopen'],
+              },
+              // Promises that are with a lease just now count too.
+              {
+                guard: ({ context, event }) =>
+                  event.output.value.held.size === 0 && context.book.every((entry) => entry.requestId === null),
+                target: '#eni.detaching',
+                actions: { type: 'remember', params: ({ event }) => event.output },
+              },
+              {
+                target: 'waiting',
+                actions: [
+                  { type: 'remember', params: ({ event }) => event.output },
+                  { type: 'failed', params: ({ context }) => ({ failure: unknownToCloud(context) }) },
+                  'report',
+                ],
+              },
+            ],
+            onError: { target: 'waiting', actions: [noteFailure, 'report'] },
           },
         },
       },

@@ -195,6 +195,27 @@ export function reconciled(
   return added(kept, ips, nowMs);
 }
 
+/**
+ * The book of an ENI whose actor died: promises that nobody knows of any more were kept, or taken back, without the actor hearing of
+ * it. They count as bound until the leases are looked at.
+ */
+export function afterDeath(book: AddressBook, promised: readonly string[]): AddressBook {
+  return book.map((entry) =>
+    entry.state === 'offered' && !promised.includes(entry.requestId ?? '')
+      ? { ...entry, state: 'bound', requestId: null }
+      : entry,
+  );
+}
+
+/** Free addresses that have a lease belong to it: no report of that was heard. */
+export function heldBy(book: AddressBook, held: ReadonlyMap<string, Holder>): AddressBook {
+  return book.map((entry) => {
+    const holder = held.get(entry.address.ipv4);
+    const free = entry.state === 'idle' || entry.state === 'cooling' || entry.state === 'leaving';
+    return holder !== undefined && free ? { ...entry, ...holder, state: 'bound', requestId: null } : entry;
+  });
+}
+
 export function countsOf(book: AddressBook): Counts {
   const counts: Record<AddressState, number> = {
     idle: 0,

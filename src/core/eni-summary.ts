@@ -6,7 +6,7 @@ import type { Failure } from './errors.ts';
 
 /**
  * opening: not attached and set up yet · ready · holding (a call failed, backing off; idle addresses are still served) · faulty
- * (attached, but its device cannot be set up: serves nobody until it can) · leaving (draining or later) · lost (its actor died).
+ * (attached, but its device cannot be set up: serves nobody until it can) · leaving (draining or later) · lost (its actor died, another one is about to take it over).
  */
 export type EniPhase = 'opening' | 'ready' | 'holding' | 'faulty' | 'leaving' | 'lost';
 

@@ -210,7 +210,6 @@ function settleForLess(
 
 /** Something about this ENI changes by itself, and may help a request that has no place. */
 function changing(eni: EniSummary): boolean {
-  if (eni.phase === 'lost') return false;
   return eni.phase !== 'ready' || eni.arriving > 0 || eni.counts.leaving > 0 || eni.counts.offered > 0;
 }
 

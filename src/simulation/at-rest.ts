@@ -37,7 +37,7 @@ export function checkRest(options: RestOptions): void {
     checkEnis(node, options);
     checkPool(node, options);
     if (options.intents) {
-      const open = [...node.disk.synced('intents').keys()];
+      const open = [...node.disk.synced('intents').keys()].filter((id) => !options.witness.touched.has(id));
       if (open.length > 0) report('6', `node ${node.index + 1} has open intents at rest: ${open.join(', ')}`);
     }
   }

@@ -56,6 +56,13 @@ const contextOf = (snapshot: AnyMachineSnapshot) => snapshot.context as EniConte
 const ipsOf = (book: AddressBook) => book.map((entry) => entry.address.ipv4);
 const failures = (...codes: ErrorCode[]) => codes.map((code) => new EnactorError(code, code));
 
+const heldNow = (book: AddressBook) =>
+  new Map(
+    book.flatMap(({ address, state, sandbox, pod }): [string, Holder][] =>
+      state === 'bound' || state === 'invalid' ? [[address.ipv4, { sandbox: sandbox ?? '', pod: pod ?? '' }]] : [],
+    ),
+  );
+
 function results(snapshot: AnyMachineSnapshot) {
   const { book } = contextOf(snapshot);
   const ips = ipsOf(book).filter((_, index) => book[index]?.state !== 'invalid');
@@ -72,6 +79,16 @@ function results(snapshot: AnyMachineSnapshot) {
     describeEni: {
       done: [at(null), ...statuses.map((status) => at(cloudEni(status, ips))), at(cloudEni('InUse', ips.slice(0, 1)))],
       error: refused,
+    },
+    recall: {
+      done: (['InUse', 'Attaching', 'Available', null] as const).map((status) =>
+        at({
+          eni: status === null ? null : cloudEni(status, ips),
+          held: heldNow(book),
+          released: [],
+        }),
+      ),
+      error: failures('store'),
     },
     setUpEni: { done: [at({ ifindex: 3, name: 'eth1', routeTable: 1003 })], error: failures('device') },
     assignIpv4: {
@@ -145,8 +162,13 @@ function key(snapshot: AnyMachineSnapshot) {
   ];
 }
 
-const explore = (more: Partial<EniInput>): Graph =>
-  walk({ machine: eniMachine, input: input(more), results, events, key });
+const graphs = new Map<Partial<EniInput>, Graph>();
+/** Each walk takes seconds: one for each life. */
+function explore(life: Partial<EniInput>): Graph {
+  const graph = graphs.get(life) ?? walk({ machine: eniMachine, input: input(life), results, events, key });
+  graphs.set(life, graph);
+  return graph;
+}
 const where = (graph: Graph, wrong: (vertex: Vertex) => boolean) =>
   [...graph.values()]
     .filter(wrong)
@@ -222,11 +244,19 @@ const create: Intent = {
 
 const begunLives: Readonly<Record<string, Partial<EniInput>>> = {
   'a Create of an earlier life': { intent: create },
-  'one whose attach had begun': { existing: existing('Available'), intent: begun('attach') },
   'one whose detach had begun': { existing: existing('InUse'), intent: begun('detach') },
   'one whose address was to go': { existing: existing('InUse'), intent: unassign },
 };
 Object.assign(lives, begunLives);
+
+const revived = (given: Partial<EniInput>): Partial<EniInput> => {
+  const dead = contextOfInput(input(given));
+  const failure = { code: 'internal', detail: 'it threw' } as const;
+  return { ...given, revived: { dead, eniId: dead.eniId, promised: [], heard: 0, failure } };
+};
+Object.assign(lives, {
+  'one whose actor died under a pod': revived({ existing: existing('InUse'), held }),
+});
 
 for (const [name, life] of Object.entries(lives)) {
   t.test(`eni: ${name}, through every schedule of failures`, async (t) => {
@@ -328,7 +358,7 @@ t.test('eni: a Create of an earlier life is repeated with its token, which names
   const repeated = contextOfInput(input({ intent: create }));
   t.equal(tokenOf(repeated), 'earlier-3');
   t.not(tokenOf({ ...repeated, repeated: null }), 'earlier-3');
-  const graph = explore({ intent: create });
+  const graph = explore(lives['a Create of an earlier life'] ?? {});
   const later = [...graph.values()].filter(({ state }) => !/^(creating|gone)/.test(state));
   t.ok(later.length > 0);
   t.same(
@@ -343,7 +373,7 @@ t.test('eni: a Create of an earlier life is repeated with its token, which names
 });
 
 t.test('eni: an address whose unassign was not answered is nobody’s until that is made again', async (t) => {
-  const graph = explore({ existing: existing('InUse'), intent: unassign });
+  const graph = explore(lives['one whose address was to go'] ?? {});
   const started = [...graph.values()].find(({ state }) => state === 'settling.calling');
   t.same(started && states(started.snapshot), ['idle', 'leaving'], 'it was leaving before the crash');
   const kept = [...graph.values()].filter(({ snapshot }) => contextOf(snapshot).takingYet);
@@ -380,6 +410,7 @@ const neverDone = {
       'tearDownEni',
       'detachEni',
       'deleteEni',
+      'recall',
     ].map((name) => [name, never]),
   ),
 } as unknown as Parameters<typeof eniMachine.provide>[0];

@@ -1,0 +1,45 @@
+/** Who holds what, as the store has it. */
+import type { Holder } from '../src/core/address-book.ts';
+import { LEASE_VERSION, type Lease } from '../src/core/lease.ts';
+import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
+import type { Store } from '../src/ports/store.ts';
+
+export const holderOf = (lease: Lease): Holder => ({
+  sandbox: sandboxKey(lease.sandbox),
+  pod: podKey(lease.sandbox.pod),
+});
+
+export type LeasesOnDisk = {
+  readonly leases: readonly Lease[];
+  /** Sandboxes whose record cannot be read: any address may be theirs. */
+  readonly unreadable: readonly SandboxKey[];
+};
+
+export async function readLeases(store: Store): Promise<LeasesOnDisk> {
+  const leases: Lease[] = [];
+  const unreadable: SandboxKey[] = [];
+  for (const { key, value, unreadable: why } of await store.read('leases')) {
+    const lease = why === undefined ? leaseOf(value, key) : null;
+    if (lease !== null) leases.push(lease);
+    else unreadable.push(key);
+  }
+  return { leases, unreadable };
+}
+
+/** null for a record of another version or shape, or one that is not under its own name. */
+function leaseOf(value: unknown, key: SandboxKey): Lease | null {
+  const lease = value as Partial<Lease> | null;
+  if (typeof lease !== 'object' || lease?.version !== LEASE_VERSION) return null;
+  const { sandbox, grant } = lease as { [name in keyof Lease]?: Partial<Lease[name]> };
+  if (typeof grant?.address?.ipv4 !== 'string' || typeof grant.eni?.eniId !== 'string') return null;
+  if (typeof grant.eni.device?.routeTable !== 'number' || typeof sandbox?.pod?.name !== 'string') return null;
+  return sandboxKey(lease.sandbox as Lease['sandbox']) === key ? (lease as Lease) : null;
+}
+
+/** A cool-down that cannot be read only costs a shorter rest. */
+export async function readCoolDowns(store: Store): Promise<ReadonlyMap<string, number>> {
+  const records = await store.read('coolDowns');
+  return new Map(
+    records.flatMap(({ key, value }): [string, number][] => (typeof value === 'number' ? [[key, value]] : [])),
+  );
+}
