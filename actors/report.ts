@@ -47,7 +47,9 @@ export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
 }
 
 function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {
-  return Object.entries(snapshotOf(factory).children ?? {}).map(([actor, ref]) => {
+  // What only looks around for the factory is no ENI.
+  const enis = Object.entries(snapshotOf(factory).children ?? {}).filter(([actor]) => actor.startsWith('eni:'));
+  return enis.map(([actor, ref]) => {
     const snapshot = snapshotOf(ref);
     const eni = snapshot.context as EniContext;
     return {
