@@ -5,6 +5,7 @@ import type { Lease } from '../src/core/lease.ts';
 import type { ActorReport, EniReport, NodeReport, PoolReport } from '../src/ports/introspection.ts';
 import type { EniContext } from '../statecharts/eni-context.ts';
 import type { eniFactoryMachine } from '../statecharts/eni-factory.ts';
+import { eniId, slotOf } from '../statecharts/eni-factory-context.ts';
 import type { IdlePoolContext } from '../statecharts/idle-pool-context.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
 import type { NodeRef } from '../statecharts/node.ts';
@@ -30,12 +31,15 @@ export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
   const enis = factory === undefined ? [] : enisOf(factory, since);
   const context =
     factory === undefined ? null : (factory.getSnapshot() as SnapshotFrom<typeof eniFactoryMachine>).context;
+  const held = leases === undefined ? [] : leasesOf(leases);
+  const invalidLeases = factory === undefined ? [] : held.filter((lease) => isInvalid(lease, enis));
   return {
     state: statePath(node.value),
     missing: node.context.missing,
     enis,
-    pool: context === null || idlePool === undefined ? null : poolOf(idlePool, enis),
-    leases: leases === undefined ? [] : leasesOf(leases),
+    pool: context === null || idlePool === undefined ? null : poolOf(idlePool, enis, invalidLeases),
+    leases: held,
+    invalidLeases,
     waiting: (context?.waiting ?? []).map((request) => ({
       requestId: request.requestId,
       pod: request.pod,
@@ -47,8 +51,14 @@ export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
 }
 
 function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {
+<<<<<<< 250f431ae4fe99a55e308b9d4e6771aebac5d830
   // What only looks around for the factory is no ENI.
   const enis = Object.entries(snapshotOf(factory).children ?? {}).filter(([actor]) => actor.startsWith('eni:'));
+=======
+  const children = Object.entries(snapshotOf(factory).children ?? {});
+  // The factory's survey is a child of it too.
+  const enis = children.filter(([actor]) => actor === eniId(slotOf(actor)));
+>>>>>>> f1af78b64bedfdf32303b213413d999111d814dc
   return enis.map(([actor, ref]) => {
     const snapshot = snapshotOf(ref);
     const eni = snapshot.context as EniContext;
@@ -74,7 +84,7 @@ function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {
   });
 }
 
-function poolOf(idlePool: AnyActorRef, enis: readonly EniReport[]): PoolReport {
+function poolOf(idlePool: AnyActorRef, enis: readonly EniReport[], invalidLeases: readonly Lease[]): PoolReport {
   const { bounds, capacity, totals } = snapshotOf(idlePool).context as IdlePoolContext;
   const counts: Record<AddressState, number> = {
     idle: 0,
@@ -86,12 +96,19 @@ function poolOf(idlePool: AnyActorRef, enis: readonly EniReport[]): PoolReport {
     invalid: 0,
   };
   for (const eni of enis) for (const address of eni.addresses) counts[address.state] += 1;
+  counts.invalid += invalidLeases.filter(({ grant }) => !enis.some((eni) => eni.eniId === grant.eni.eniId)).length;
   return {
     state: statePath(snapshotOf(idlePool).value),
     ...bounds,
     counts,
     capacity: totals?.capacity ?? capacity,
   };
+}
+
+function isInvalid({ grant }: Lease, enis: readonly EniReport[]): boolean {
+  const eni = enis.find((one) => one.eniId === grant.eni.eniId);
+  const address = eni?.addresses.find((one) => one.ipv4 === grant.address.ipv4);
+  return address === undefined || address.state === 'invalid';
 }
 
 function leasesOf(leases: AnyActorRef): Lease[] {

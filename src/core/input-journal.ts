@@ -4,7 +4,7 @@
  *
  * Nothing secret can be among them: events carry pods, addresses, ENIs and failures; credentials never leave their adapter.
  */
-import { EnactorError, failureOf } from './errors.ts';
+import { EnactorError, type Failure, failureOf } from './errors.ts';
 
 export type Input = {
   /** Grows by one with each, and over restarts: the first of a life is the microsecond of its start. */
@@ -43,15 +43,31 @@ export const firstSeq = (startMs: number): number => Math.trunc(startMs) * MICRO
 /** Keys sort as numbers do. */
 export const inputKey = (seq: number): string => String(seq).padStart(16, '0');
 
-/** The record of an input as JSON can hold it: a Map becomes its entries, an error its failure, what cannot be kept is left out. */
+const MAP = '$map';
+const FAILURE = '$failure';
+
+/** The record of an input as JSON can hold it: a Map is `{$map: entries}`, an error `{$failure: {code, detail}}`. */
 export function plainInput(input: Input): Input {
   return JSON.parse(JSON.stringify(input, plain)) as Input;
 }
 
+/** The input that a record tells of, as a chart takes it. */
+export function livingInput(record: Input): Input {
+  return JSON.parse(JSON.stringify(record), living) as Input;
+}
+
 function plain(_key: string, value: unknown): unknown {
-  if (value instanceof Map) return [...value];
-  if (value instanceof Error) return value instanceof EnactorError ? { ...value.failure } : failureOf(value);
+  if (value instanceof Map) return { [MAP]: [...value] };
+  if (value instanceof Error) return { [FAILURE]: failureOf(value) };
   return value;
+}
+
+function living(_key: string, value: unknown): unknown {
+  const { [MAP]: entries, [FAILURE]: failure } = (value ?? {}) as Record<string, unknown>;
+  if (Array.isArray(entries)) return new Map(entries as [unknown, unknown][]);
+  if (failure === undefined) return value;
+  const { code, detail } = failure as Failure;
+  return new EnactorError(code, detail);
 }
 
 /** null when the value is no input. */

@@ -64,6 +64,8 @@ export type NodeReport = {
   readonly enis: readonly EniReport[];
   readonly pool: PoolReport | null;
   readonly leases: readonly Lease[];
+  /** Those of them whose address is on no ENI here any more: their pods have no network, and a DEL of theirs still works. */
+  readonly invalidLeases?: readonly Lease[];
   /** Requests in the factory's waiting line, with the reason of the last placement. */
   readonly waiting: readonly {
     readonly requestId: string;

@@ -12,7 +12,7 @@ import { defaultSettings, type Settings } from '../../src/core/settings.ts';
 import { LAB_ACCESS_KEY } from '../../src/lab/cloud/keys.ts';
 import { type RunningCloud, runCloud } from '../../src/lab/cloud/run-cloud.ts';
 import type { Log } from '../../src/ports/log.ts';
-import type { Store } from '../../src/ports/store.ts';
+import type { Store, StoreOp, Sublevel } from '../../src/ports/store.ts';
 import { FakeKernel } from '../../src/simulation/fake-kernel.ts';
 import type { Settings as CloudSettings, Profile } from '../../src/vpc/settings.ts';
 import { defaultTopology, type Topology } from '../../src/vpc/topology.ts';
@@ -81,9 +81,15 @@ export async function oneNode(options: {
           scheme: 'http',
         }),
         metadata: { identity: async () => identityOf(cloud), enis: async () => [] },
-        store: failing(memoryStore(disk), () => {
-          writesToFail -= 1;
-          return writesToFail >= 0;
+        store: failing(memoryStore(disk), {
+          leases: () => {
+            writesToFail -= 1;
+            return writesToFail >= 0;
+          },
+          intents: () => {
+            intentsToFail -= 1;
+            return intentsToFail >= 0;
+          },
         }),
         kernel,
         clock: { nowMs: () => Date.now() },
@@ -94,6 +100,7 @@ export async function oneNode(options: {
   };
   let factory: AnyActorRef | null = null;
   let writesToFail = 0;
+  let intentsToFail = 0;
   let node = start();
   const admin = async (path: string, body: object): Promise<void> => {
     const answer = await fetch(`${cloud.adminUrl}/${path}`, { method: 'POST', body: JSON.stringify(body) });
@@ -112,6 +119,10 @@ export async function oneNode(options: {
     failWrites: (times: number) => {
       writesToFail = times;
     },
+    /** The next `times` writes of intents fail. */
+    failIntents: (times: number) => {
+      intentsToFail = times;
+    },
     /** Sends the factory what no message of ours is: it cannot go on. */
     poison: () => factory?.send({ type: 'eniChanged' }),
     cloud,
@@ -119,6 +130,9 @@ export async function oneNode(options: {
     kernel,
     get node() {
       return node;
+    },
+    get settings() {
+      return settings;
     },
     /** ADD for a pod of this name. */
     add: (name: string, untilMs = Date.now() + 10_000, signal = new AbortController().signal): Promise<Lease> =>
@@ -146,11 +160,15 @@ export async function oneNode(options: {
   };
 }
 
-function failing(store: Store, fails: () => boolean): Store {
+/** `fails`: whether the next write of that sublevel does. */
+function failing(store: Store, fails: Readonly<Record<'leases' | 'intents', () => boolean>>): Store {
+  const about = (ops: readonly StoreOp[], name: Sublevel): boolean =>
+    ops.some((op) => op.in === name && (op.type === 'put' || name === 'leases'));
   return {
     ...store,
     write: async (ops) => {
-      if (ops.some((op) => op.in === 'leases') && fails()) throw new EnactorError('store', 'no space left on device');
+      if ((about(ops, 'leases') && fails.leases()) || (about(ops, 'intents') && fails.intents()))
+        throw new EnactorError('store', 'no space left on device');
       await store.write(ops);
     },
   };

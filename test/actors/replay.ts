@@ -1,0 +1,73 @@
+/**
+ * A run again from its inputs alone: the same charts with hands that never answer and a clock that never ticks, and every answer and
+ * tick from the journal.
+ */
+import { type AnyActorRef, type AnyMachineSnapshot, createActor, fromPromise } from 'xstate';
+import { statePath } from '../../actors/state-path.ts';
+import { type Input, livingInput } from '../../src/core/input-journal.ts';
+import type { Settings } from '../../src/core/settings.ts';
+import { eniMachine } from '../../statecharts/eni.ts';
+import type { EniContext } from '../../statecharts/eni-context.ts';
+import { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
+import { idlePoolMachine } from '../../statecharts/idle-pool.ts';
+import { leaseMachine } from '../../statecharts/lease.ts';
+import { leasesMachine } from '../../statecharts/leases.ts';
+import { nodeMachine } from '../../statecharts/node.ts';
+
+const never = fromPromise<never>(() => new Promise<never>(() => {}));
+const unanswered = (...names: string[]) => Object.fromEntries(names.map((name) => [name, never]));
+const hands = (...names: string[]) => ({ actors: unanswered(...names) }) as never;
+
+const ENI_HANDS = [
+  'createEni',
+  'findEni',
+  'attachEni',
+  'describeEni',
+  'recall',
+  'setUpEni',
+  'assignIpv4',
+  'unassignIpv4',
+  'tearDownEni',
+  'detachEni',
+  'deleteEni',
+];
+
+export function replayed(records: readonly Input[], settings: Settings) {
+  const eniFactory = eniFactoryMachine.provide({
+    actors: { ...unanswered('survey'), eni: eniMachine.provide(hands(...ENI_HANDS)) },
+  });
+  const leases = leasesMachine.provide({ actors: { lease: leaseMachine.provide(hands('persist', 'erase')) } });
+  const machine = nodeMachine.provide({
+    actors: { ...unanswered('identify', 'recover'), leases, eniFactory, idlePool: idlePoolMachine },
+  });
+  const byName = new Map<string, AnyActorRef>();
+  const root = createActor(machine, {
+    input: { settings, token: 'replay' },
+    clock: { setTimeout: () => 0 as never, clearTimeout: () => undefined },
+    inspect: (event) => {
+      if (event.type === '@xstate.actor') byName.set((event.actorRef as AnyActorRef).id, event.actorRef as AnyActorRef);
+    },
+  });
+  root.start();
+  for (const { actor, event } of records.map(livingInput))
+    (actor === 'node' ? (root as AnyActorRef) : byName.get(actor))?.send(event);
+  const books = () => {
+    const factory = byName.get('eniFactory')?.getSnapshot() as AnyMachineSnapshot | undefined;
+    return Object.values(factory?.children ?? {}).map((ref) => {
+      const { context } = (ref as AnyActorRef).getSnapshot() as AnyMachineSnapshot;
+      const { eniId, book } = context as EniContext;
+      return { eniId, book: book.map(({ address, state, pod }) => `${address.ipv4} ${state} ${pod}`) };
+    });
+  };
+  return { root: root as AnyActorRef, books };
+}
+
+/** `path state` of every chart, sorted. */
+export function statesOf(actor: AnyActorRef, path = 'node'): readonly string[] {
+  const { value, children } = actor.getSnapshot() as Partial<AnyMachineSnapshot>;
+  if (value === undefined) return [];
+  const below = Object.entries(children ?? {}).flatMap(([id, child]) =>
+    statesOf(child as AnyActorRef, `${path}/${id}`),
+  );
+  return [`${path} ${statePath(value)}`, ...below].sort();
+}
