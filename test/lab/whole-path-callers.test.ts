@@ -227,7 +227,7 @@ t.test('callers: a socket that is removed under the daemon ends it, and the next
     const { node } = runtime;
     const sandbox = runtime.newPod('p');
     const { ip } = await runtime.add(sandbox);
-    for (const socket of [node.jsonSocket, node.grpcSocket]) {
+    for (const socket of [node.grpcSocket]) {
       rmSync(socket);
       const end = await node.daemon?.ended;
       t.match(end, { code: 70, signal: null }, 'whoever supervises it starts it again');

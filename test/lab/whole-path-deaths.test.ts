@@ -43,7 +43,7 @@ t.test(
     const random = chance(seed);
     await walk(t, { config: { min_pool_size: 3 } }, async (runtime) => {
       let [killed, refused] = [0, 0];
-      for (let round = 0; round < 60; round += 1) {
+      for (let round = 0; round < 40; round += 1) {
         const sandbox = runtime.newPod(`p${round}`);
         // An ADD takes some ten milliseconds, more on a busy machine: kills fall before, into and behind it.
         const die = (delayMs: number) => ({
