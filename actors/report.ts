@@ -5,7 +5,6 @@ import type { Lease } from '../src/core/lease.ts';
 import type { ActorReport, EniReport, NodeReport, PoolReport } from '../src/ports/introspection.ts';
 import type { EniContext } from '../statecharts/eni-context.ts';
 import type { eniFactoryMachine } from '../statecharts/eni-factory.ts';
-import { eniId, slotOf } from '../statecharts/eni-factory-context.ts';
 import type { IdlePoolContext } from '../statecharts/idle-pool-context.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
 import type { NodeRef } from '../statecharts/node.ts';
@@ -51,14 +50,8 @@ export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
 }
 
 function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {
-<<<<<<< 250f431ae4fe99a55e308b9d4e6771aebac5d830
   // What only looks around for the factory is no ENI.
   const enis = Object.entries(snapshotOf(factory).children ?? {}).filter(([actor]) => actor.startsWith('eni:'));
-=======
-  const children = Object.entries(snapshotOf(factory).children ?? {});
-  // The factory's survey is a child of it too.
-  const enis = children.filter(([actor]) => actor === eniId(slotOf(actor)));
->>>>>>> f1af78b64bedfdf32303b213413d999111d814dc
   return enis.map(([actor, ref]) => {
     const snapshot = snapshotOf(ref);
     const eni = snapshot.context as EniContext;
