@@ -53,6 +53,7 @@ class UserLab {
     t.teardown(() => {
       clearInterval(this.#watch);
       this.child.kill('SIGKILL');
+      for (const dir of this.#dirs) rmSync(dir, { recursive: true, force: true });
     });
     const [cwd = '', tmp = ''] = this.#dirs;
     for (const dir of this.#dirs) chmodSync(dir, 0o777);
