@@ -248,5 +248,7 @@ function waitingReason(enis: readonly EniSummary[], { vSwitchIds, holds }: Place
   const holding = inPhase('holding');
   if (holding !== undefined) return `an ENI backs off after a failed call: ${holding.lastFailure?.detail ?? 'unknown'}`;
   if (vSwitchIds.every((id) => holdEndMs(holds, id) > nowMs)) return `every vSwitch is on hold${failure}`;
-  return 'addresses are under way';
+  const held = enis.find((eni) => freeOf(eni) > 0 && holdEndMs(holds, eni.vSwitchId) > nowMs);
+  if (held !== undefined) return `${held.eniId} has room in ${held.vSwitchId}, which is on hold${failure}`;
+  return `addresses are under way${failure}`;
 }

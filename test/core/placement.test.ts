@@ -134,6 +134,19 @@ t.test(
   },
 );
 
+t.test('placement: who waits is told what for, and the last cause with it', async (t) => {
+  const lastFailure = { code: 'vSwitchEmpty' as const, detail: 'IpNotEnough' };
+  const under = eni(0, { bound: 5, offered: 1 });
+  const reason = (enis: EniSummary[], holds: Holds) =>
+    place(pods(1), 0, enis, policy({ maxEnis: enis.length, holds }), NOW).reasons.get('r0');
+  t.match(reason([under], noHolds), /^addresses are under way$/);
+  t.match(reason([under], { ...noHolds, lastFailure }), /^addresses are under way: IpNotEnough$/);
+  t.match(
+    reason([under, eni(1, { bound: 2 })], held('vsw-1')),
+    /^eni-1 has room in vsw-1, which is on hold: IpNotEnough$/,
+  );
+});
+
 t.test('placement: refused only when nothing can change by itself', async (t) => {
   const full = eni(0, { bound: 6 });
   const one = policy({ maxEnis: 1 });
