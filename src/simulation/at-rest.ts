@@ -17,8 +17,6 @@ export type RestOptions = {
   readonly report: Report;
   /** Somebody else has been at work: counts of ENIs and addresses need not be as the node wants them. */
   readonly disturbed: boolean;
-  /** Whether the node journals its intents: then none may be open. */
-  readonly intents: boolean;
 };
 
 export function checkRest(options: RestOptions): void {
@@ -36,10 +34,8 @@ export function checkRest(options: RestOptions): void {
     checkLeases(node, options);
     checkEnis(node, options);
     checkPool(node, options);
-    if (options.intents) {
-      const open = [...node.disk.synced('intents').keys()].filter((id) => !options.witness.touched.has(id));
-      if (open.length > 0) report('6', `node ${node.index + 1} has open intents at rest: ${open.join(', ')}`);
-    }
+    const open = [...node.disk.synced('intents').keys()].filter((id) => !options.witness.touched.has(id));
+    if (open.length > 0) report('6', `node ${node.index + 1} has open intents at rest: ${open.join(', ')}`);
   }
 }
 
@@ -90,7 +86,7 @@ function checkEnis(node: SimNode, { cloud, witness, report }: RestOptions): void
     if (eni.type === 'Primary' || witness.touched.has(eni.eniId)) continue;
     const ours = eni.tags['enactor/instance'] === node.instanceId;
     witness.checks += 1;
-    if (ours && !actors.has(eni.eniId) && !node.mayHaveLostAnEni)
+    if (ours && !actors.has(eni.eniId))
       report('6', `${name}: ${eni.eniId} (${eni.status}) is ours and not in the factory`);
   }
   const macs = new Set(truth.filter((eni) => eni.instanceId === node.instanceId).map((eni) => eni.mac));

@@ -1,9 +1,19 @@
-/** Looks at each call of one life before it leaves: invariants 2, 5 and 9. */
+/** Looks at each call of one life before it leaves: invariants 2, 5, 6 and 9. */
+import type { Intent } from '../core/intent.ts';
 import { mutates } from '../vpc/model.ts';
 import type { ApiName, Input } from '../vpc/requests.ts';
 import type { Report } from './violation.ts';
 import type { VirtualCloud } from './virtual-cloud.ts';
 import type { Witness } from './witness.ts';
+
+const KINDS: Readonly<Partial<Record<ApiName, Intent['kind']>>> = {
+  CreateNetworkInterface: 'create',
+  AttachNetworkInterface: 'attach',
+  DetachNetworkInterface: 'detach',
+  DeleteNetworkInterface: 'delete',
+  AssignPrivateIpAddresses: 'assign',
+  UnassignPrivateIpAddresses: 'unassign',
+};
 
 export type CallWatchOptions = {
   readonly node: number;
@@ -18,16 +28,6 @@ export class CallWatch {
   readonly #options: CallWatchOptions;
   /** Mutating calls under way, by ENI. */
   readonly #flying = new Map<string, string>();
-  #creating = 0;
-
-  /** ENIs that a call is changing now. */
-  get changing(): Iterable<string> {
-    return this.#flying.keys();
-  }
-
-  get creating(): boolean {
-    return this.#creating > 0;
-  }
 
   constructor(options: CallWatchOptions) {
     this.#options = options;
@@ -38,7 +38,6 @@ export class CallWatch {
     const { node, instanceId, cloud, witness, report } = this.#options;
     const { enis } = cloud.model.truth(cloud.clock.nowMs());
     witness.sending(node, instanceId, api, input, enis);
-    if (api === 'CreateNetworkInterface') this.#creating += 1;
     if (!('eniId' in input)) return;
     witness.checks += 1;
     const other = this.#flying.get(input.eniId);
@@ -47,8 +46,19 @@ export class CallWatch {
     this.#flying.set(input.eniId, api);
   }
 
-  settled(api: ApiName, input: Input<ApiName>): void {
-    if (api === 'CreateNetworkInterface') this.#creating -= 1;
+  /** No call that creates or destroys leaves before its intent is on the disk. */
+  intended(api: ApiName, input: Input<ApiName>, synced: ReadonlyMap<string, string>): void {
+    const { node, witness, report } = this.#options;
+    const kind = KINDS[api];
+    if (kind === undefined) return;
+    witness.checks += 1;
+    const eniId = 'eniId' in input ? input.eniId : null;
+    const intents = [...synced.values()].map((text) => JSON.parse(text) as Intent);
+    if (!intents.some((intent) => intent.kind === kind && intent.eniId === eniId))
+      report('6', `${api} of node ${node + 1} on ${eniId ?? 'a new ENI'} leaves without an intent on the disk`);
+  }
+
+  settled(_api: ApiName, input: Input<ApiName>): void {
     if ('eniId' in input) this.#flying.delete(input.eniId);
   }
 }

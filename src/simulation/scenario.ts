@@ -39,12 +39,11 @@ const DESCRIBE_LAG: Assumption = {
 /**
  * What the actors of today are known not to survive, or have no means against yet; each is left out until it is asked for.
  *
- * outOfBand: somebody else changes our ENIs (the keepers' work) · lateCalls: a call arrives after its sender has died (intents) ·
- * intents: a call under way at a crash is no excuse any more, and none is open at rest · describeLag: Describe tells of changes
- * late · slowAnswers: a call is answered after its caller has given up on it · shortLine: the waiting line is short and must stay
+ * outOfBand: somebody else changes our ENIs (the keepers' work) · lateCalls: a call arrives after its sender has died ·
+ * describeLag: Describe tells of changes late · slowAnswers: a call is answered after its caller has given up on it · shortLine: the waiting line is short and must stay
  * within its bound.
  */
-export const HAZARDS = ['outOfBand', 'lateCalls', 'intents', 'describeLag', 'slowAnswers', 'shortLine'] as const;
+export const HAZARDS = ['outOfBand', 'lateCalls', 'describeLag', 'slowAnswers', 'shortLine'] as const;
 export type Hazard = (typeof HAZARDS)[number];
 
 export type ScenarioOptions = Partial<Omit<PlanKinds, 'outOfBand' | 'slowAnswers'>> & {

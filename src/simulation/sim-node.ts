@@ -39,8 +39,6 @@ export type SimNodeOptions = {
   readonly trace: Trace;
   readonly report: Report;
   readonly lateCalls: boolean;
-  /** Whether the daemon journals its calls: without that a call under way at a crash leaves things nobody can know. */
-  readonly intents: boolean;
   /** A fault of the program itself, for tests that ask whether the simulation finds it. */
   readonly plant: (ports: NodePorts) => NodePorts;
   /** For a person who looks at one seed. */
@@ -58,8 +56,6 @@ export class SimNode {
   /** How many calls of a port fail from now on. */
   readonly failing = { store: 0, metadata: 0, kernel: 0 };
   lateDevicesMs = 0;
-  /** A crash may have left an ENI that nobody knows of. */
-  mayHaveLostAnEni = false;
   /** Addresses offered although they had not rested, by any life. */
   readonly coolingOffered = new Set<string>();
   lives = 0;
@@ -71,7 +67,6 @@ export class SimNode {
   readonly #options: SimNodeOptions;
   readonly #chance: Seeded;
   #dirty = false;
-  #calls: CallWatch | null = null;
   #armed: { crash: Crash; left: number } | null = null;
 
   constructor(options: SimNodeOptions) {
@@ -171,7 +166,6 @@ export class SimNode {
     const { system, life } = this;
     if (!this.up || system === null) return;
     this.#options.trace.line(this.index, 'process', 'stop', life.nowMs());
-    this.#excuseCalls();
     void system.stop().then(() => {
       if (!life.over) this.#end(1, downMs);
     });
@@ -195,18 +189,10 @@ export class SimNode {
     this.#end(kept, downMs);
   }
 
-  /** Without a journal nobody can know what became of the calls that are under way when a life ends. */
-  #excuseCalls(): void {
-    if (this.#options.intents) return;
-    for (const eniId of this.#calls?.changing ?? []) this.#options.witness.touched.add(eniId);
-    if (this.#calls?.creating === true) this.mayHaveLostAnEni = true;
-  }
-
   #end(kept: number, downMs: number): void {
     const { witness, cloud, onCrash } = this.#options;
     this.life.end();
     this.system = null;
-    this.#excuseCalls();
     this.disk.crash(Math.round(kept * this.disk.pending));
     witness.recovered(this.index, this.disk.synced('leases'));
     onCrash();
@@ -217,7 +203,6 @@ export class SimNode {
     const { cloud, witness, report, lateCalls, log } = this.#options;
     const chance = this.#chance;
     const calls = new CallWatch({ node: this.index, instanceId: this.instanceId, cloud, witness, report });
-    this.#calls = calls;
     const once = (port: 'store' | 'metadata' | 'kernel') => (): string | null => {
       if (this.failing[port] <= 0) return null;
       this.failing[port] -= 1;
@@ -234,7 +219,9 @@ export class SimNode {
         tap: {
           sending: (api, input) => {
             calls.sending(api, input);
-            if (calls.mutates(api)) this.#pass('callSending');
+            if (!calls.mutates(api)) return;
+            this.#pass('callSending');
+            if (!life.over) calls.intended(api, input, this.disk.synced('intents'));
           },
           carriedOut: (api) => {
             if (calls.mutates(api)) this.#pass('callCarriedOut');

@@ -6,8 +6,9 @@
  * the cloud carries them out), 3 (as addresses are offered and answered), 4 (deadlines, same answer), 5 (slots, quotas, foreign and
  * primary ENIs), 7 within each book, 9 (one mutating call an ENI, the line's bound), 10 (at each answer and each crash). At rest: 1, 4,
  * 6 (no ENI of ours outside the factory), 7 (books, cloud and kernel agree), 8 (no call changes anything), water marks, and that every
- * node serves and can still answer. With the hazard `intents`, that none is open at rest. Not checked: rates per API (the limit is the real
- * adapter's), and 6 after each step.
+ * node serves and can still answer. As each call leaves that
+ * creates or destroys: that its intent is on the disk; at rest, that none is open. Not checked: rates per API (the limit is the real
+ * adapter's).
  */
 import type { NodePorts } from '../../actors/ports.ts';
 import type { Log } from '../ports/log.ts';
@@ -92,7 +93,6 @@ export class World {
           trace: this.trace,
           report,
           lateCalls: scenario.hazards.includes('lateCalls'),
-          intents: scenario.hazards.includes('intents'),
           plant: options.plant ?? ((ports) => ports),
           log: options.log ?? quiet,
           onCrash: () => this.kubelet.crashed(index),
@@ -185,7 +185,6 @@ export class World {
     );
     // A slot that somebody else took meanwhile cannot be known.
     if (taken.some((eni) => this.witness.touched.has(eni.eniId))) return;
-    if (this.nodes.some((node) => node.instanceId === owner && node.mayHaveLostAnEni)) return;
     this.witness.checks += 1;
     const slots = this.cloud.slotsOf(instance.instanceType);
     if (taken.length > slots)
@@ -200,7 +199,6 @@ export class World {
       witness: this.witness,
       report: this.#report,
       disturbed: this.#disturbed,
-      intents: this.#scenario.hazards.includes('intents'),
     });
   }
 

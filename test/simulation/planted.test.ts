@@ -26,7 +26,22 @@ const planted: Record<string, { invariant: string; plant: (ports: NodePorts) => 
       ...rest,
       store: over(store, {
         write: async (ops) => {
-          void store.write(ops).catch(() => undefined);
+          const written = store.write(ops);
+          if (ops.some((op) => op.in === 'leases')) void written.catch(() => undefined);
+          else await written;
+        },
+      }),
+    }),
+  },
+  'a call that leaves before its intent is synced': {
+    invariant: '6',
+    plant: ({ store, ...rest }) => ({
+      ...rest,
+      store: over(store, {
+        write: async (ops) => {
+          const written = store.write(ops);
+          if (ops.some((op) => op.in === 'intents')) void written.catch(() => undefined);
+          else await written;
         },
       }),
     }),
@@ -87,7 +102,10 @@ const planted: Record<string, { invariant: string; plant: (ports: NodePorts) => 
     invariant: '4',
     plant: ({ store, ...rest }) => ({
       ...rest,
-      store: over(store, { write: () => new Promise(() => undefined) }),
+      store: over(store, {
+        write: async (ops) =>
+          await (ops.some((op) => op.in === 'leases') ? new Promise<void>(() => undefined) : store.write(ops)),
+      }),
     }),
   },
 };
