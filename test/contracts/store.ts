@@ -22,6 +22,37 @@ export function storeContract(t: Test, name: string, newDisk: (t: Test) => Promi
     await second.close();
   });
 
+  t.test(
+    `${name}: an unsynced batch is whole, can be read at once, and outlives the process that wrote it`,
+    async (t) => {
+      const open = await newDisk(t);
+      const first = await open();
+      const synced = first.write([{ type: 'put', in: 'leases', key: 'k', value: 1 }]);
+      await first.write(
+        [
+          { type: 'put', in: 'inputs', key: '1', value: 'a' },
+          { type: 'put', in: 'inputs', key: '2', value: 'b' },
+          { type: 'del', in: 'inputs', key: '1' },
+        ],
+        { synced: false },
+      );
+      await synced;
+      t.strictSame(await first.read('inputs'), [{ key: '2', value: 'b' }]);
+      const last = first.write([{ type: 'put', in: 'inputs', key: '3', value: 'c' }], { synced: false });
+      await Promise.all([last, first.close()]);
+      const second = await open();
+      t.strictSame(
+        (await second.read('inputs')).map(({ key }) => key),
+        ['2', '3'],
+      );
+      t.strictSame(await second.read('leases'), [{ key: 'k', value: 1 }]);
+      await t.rejects(second.write([{ type: 'put', in: 'inputs', key: 'k', value: undefined }], { synced: false }), {
+        code: 'store',
+      });
+      await second.close();
+    },
+  );
+
   t.test(`${name}: keys come in the order of their bytes and sublevels do not mix`, async (t) => {
     const store = await (await newDisk(t))();
     const keys = ['b', 'a/1', 'a', 'é', '\uffee', '\u{1f600}', 'a!b', 'B'];
