@@ -183,7 +183,7 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     root.send({ type: 'stop', atMs: clock.nowMs() });
     const untilMs = clock.nowMs() + drainMs;
     while (replies.size > 0 && clock.nowMs() < untilMs)
-      await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+      await new Promise<void>((resolve) => void delays.setTimeout(resolve, DRAIN_POLL_MS));
     if (root.getSnapshot().status === 'active') root.send({ type: 'stop', atMs: clock.nowMs() });
     root.stop();
     replies.rejectAll('the node stopped');

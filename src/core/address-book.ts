@@ -192,7 +192,16 @@ export function reconciled(
     if (held || entry.state === 'invalid') return [{ ...entry, state: 'invalid' }];
     return [];
   });
-  return added(kept, ips, nowMs);
+  const primaryGone = book.some((entry) => entry.primary && !real.has(entry.address.ipv4));
+  return primaryGone ? added(kept, ips, nowMs) : withPrimary(added(kept, ips, nowMs), ips[0]);
+}
+
+/** An ENI that was first seen while Describe was late may have been seen without its primary address: that is the first reported. */
+function withPrimary(book: AddressBook, ipv4: string | undefined): AddressBook {
+  return book.map((entry) => {
+    const primary = entry.address.ipv4 === ipv4;
+    return entry.primary === primary ? entry : { ...entry, primary };
+  });
 }
 
 /**

@@ -64,6 +64,20 @@ export class BookWatch {
     this.coolingOffered.add(address.ipv4);
   }
 
+  /** Invariant 3, its other side: a rest ends. ENIs with no device, or on their way out, may let it wait. */
+  checkRests(beforeMs: number): void {
+    for (const eni of this.enis) {
+      if (!eni.matches('inUse')) continue;
+      this.#witness.checks += 1;
+      const late = eni.context.book.find((entry) => entry.state === 'cooling' && entry.atMs < beforeMs);
+      if (late !== undefined)
+        this.#report(
+          '3',
+          `${late.address.ipv4} should have rested ${beforeMs - late.atMs} ms ago and is still cooling`,
+        );
+    }
+  }
+
   #entry(node: number, id: string, { address, state, sandbox }: Entry): void {
     this.#witness.checks += 1;
     const ip = address.ipv4;

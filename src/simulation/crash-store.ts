@@ -63,7 +63,7 @@ export type StoreTap = {
   pending(): void;
   /** Synced; the writer does not know it yet. */
   synced(ops: readonly StoreOp[]): void;
-  /** Why this write fails, or null. */
+  /** Why this read or write fails, or null. */
   failing(): string | null;
 };
 
@@ -108,7 +108,11 @@ export function crashStore(options: {
     read: (sublevel) =>
       life.promise((resolve, reject) => {
         if (!open) return reject(closed());
-        life.after(delayMs(), () => resolve([...disk.synced(sublevel)].sort(byBytes).map(decoded)));
+        const failure = tap.failing();
+        life.after(delayMs(), () => {
+          if (failure === null) resolve([...disk.synced(sublevel)].sort(byBytes).map(decoded));
+          else reject(new EnactorError('store', `cannot read ${sublevel}: ${failure}`));
+        });
       }),
     async write(ops) {
       if (!open) throw closed();

@@ -100,8 +100,10 @@ export class Kubelet {
         if (!this.#close(pending)) return null;
         container.pendingAdds -= 1;
         const { code, detail } = failureOf(thrown);
+        // What was under way when the node ended may have been written; a runtime deletes what failed.
+        if (/^the node (stopped|failed)/.test(detail)) container.unsure = container.ip === null || container.unsure;
         this.#trace.line(nodeIndex, id, `ADD ${code}`, this.#clock.nowMs());
-        if (code === 'internal') this.#report('alive', `ADD of ${id} answered ${code}: ${detail}`);
+        if (code === 'internal' && !node.defective) this.#report('alive', `ADD of ${id} answered ${code}: ${detail}`);
         return null;
       },
     );

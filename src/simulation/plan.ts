@@ -26,8 +26,23 @@ export type Deed =
       /** Share of the unsynced writes that made it. */
       readonly kept: number;
     }
-  /** Told to stop, as an upgrade does, and started again. */
-  | { readonly do: 'restart'; readonly node: number; readonly downMs: number }
+  /** Told to stop, as an upgrade does, and started again; `againMs` after that start once more, perhaps before it has recovered. */
+  | {
+      readonly do: 'restart';
+      readonly node: number;
+      /** How long those who are being served may take. */
+      readonly drainMs: number;
+      readonly downMs: number;
+      readonly againMs: number | null;
+    }
+  /** An actor dies of a fault of its own; the process is started again `untilMs` later, if it has not ended by itself. */
+  | {
+      readonly do: 'defect';
+      readonly node: number;
+      readonly of: 'eni' | 'lease' | 'supervisor';
+      readonly which: number;
+      readonly forMs: number;
+    }
   /** `forMs`: when it is taken back, used up or not. */
   | { readonly do: 'callFault'; readonly fault: Fault; readonly forMs: number }
   | {
@@ -53,9 +68,10 @@ export type Decision = Deed & { readonly atMs: number };
 export type PlanKinds = {
   readonly faults: boolean;
   readonly crashes: boolean;
+  /** Actors may die of faults of their own. */
+  readonly defects: boolean;
+  readonly leaseDefects: boolean;
   readonly outOfBand: boolean;
-  /** Answers may come later than callers wait. */
-  readonly slowAnswers: boolean;
 };
 
 export type PlanOptions = PlanKinds & {
@@ -74,6 +90,10 @@ const REFUSALS = [
   'Operation.Conflict',
   'Forbidden.RAM',
   'EniPerInstanceLimitExceeded',
+  'InvalidOperation.Ipv4CountExceeded',
+  'QuotaExceeded.PrivateIpAddress',
+  'MaxEniCountExceeded',
+  'IdempotentFailed',
 ] as const;
 const MUTATING = [
   'CreateNetworkInterface',
@@ -92,11 +112,15 @@ const CRASH_POINTS = [
   'storeSynced',
 ] as const satisfies readonly CrashPoint[];
 
-type Pods = { live: string[]; gone: string[]; made: number };
+/** `goal`: how many are wanted for now. */
+type Pods = { live: string[]; gone: string[]; made: number; goal: number; tideTurnsIn: number };
 
 export function planOf(chance: Seeded, options: PlanOptions): Decision[] {
   const decisions: Decision[] = [];
-  const nodes = Array.from({ length: options.nodes }, (): Pods => ({ live: [], gone: [], made: 0 }));
+  const nodes = Array.from(
+    { length: options.nodes },
+    (): Pods => ({ live: [], gone: [], made: 0, goal: 0, tideTurnsIn: 0 }),
+  );
   // Some worlds are crowded, some nearly empty.
   const crowd = Math.ceil(options.capacity * chance.pick([0.3, 0.7, 1, 1.3]));
   let atMs = options.startMs;
@@ -104,9 +128,18 @@ export function planOf(chance: Seeded, options: PlanOptions): Decision[] {
     atMs += gapMs(chance);
     const node = chance.between(0, options.nodes - 1);
     const pods = nodes[node] as Pods;
-    for (const deed of deeds(chance, options, node, pods, crowd)) decisions.push({ ...deed, atMs });
+    turnTide(chance, pods, crowd);
+    for (const deed of deeds(chance, options, node, pods)) decisions.push({ ...deed, atMs });
   }
   return decisions;
+}
+
+/** Pods come and go in tides, so that nodes grow to their bounds and shrink to nothing again. */
+function turnTide(chance: Seeded, pods: Pods, crowd: number): void {
+  pods.tideTurnsIn -= 1;
+  if (pods.tideTurnsIn > 0) return;
+  pods.tideTurnsIn = chance.between(10, 40);
+  pods.goal = Math.ceil(crowd * chance.pick([0, 0.2, 0.6, 1, 1]));
 }
 
 /** Mostly moments, sometimes a long silence. */
@@ -118,14 +151,15 @@ function gapMs(chance: Seeded): number {
   return chance.between(5_000, 90_000);
 }
 
-function deeds(chance: Seeded, options: PlanOptions, node: number, pods: Pods, crowd: number): readonly Deed[] {
+function deeds(chance: Seeded, options: PlanOptions, node: number, pods: Pods): readonly Deed[] {
   const kind = chance.fraction();
   if (kind < 0.05 && options.crashes) {
-    if (chance.chance(0.15)) return [{ do: 'restart', node, downMs: chance.pick([1, 500, 20_000]) }];
+    if (chance.chance(0.2)) return [restart(chance, node)];
     return [crash(chance, node)];
   }
-  if (kind < 0.14 && options.faults) return [fault(chance, node, options.slowAnswers)];
-  if (kind < 0.16 && options.outOfBand) return [outOfBand(chance, node)];
+  if (kind < 0.14 && options.faults) return [fault(chance, node)];
+  if (kind < 0.15 && options.defects) return [defect(chance, node, options.leaseDefects)];
+  if (kind < 0.17 && options.outOfBand) return [outOfBand(chance, node)];
   if (kind < 0.2) {
     const size = chance.between(2, 8);
     return Array.from({ length: size }, () => add(chance, node, newPod(node, pods)));
@@ -133,8 +167,14 @@ function deeds(chance: Seeded, options: PlanOptions, node: number, pods: Pods, c
   if (kind < 0.23) return pods.live.splice(0, chance.between(1, 8)).map((container) => del(node, container, pods));
   if (kind < 0.29 && pods.live.length > 0) return [add(chance, node, any(chance, pods.live))];
   if (kind < 0.32 && pods.gone.length > 0) return [{ do: 'del', node, container: any(chance, pods.gone) }];
-  if (kind < 0.33) return [{ do: 'del', node, container: `unknown-${node}-${chance.between(0, 99)}` }];
-  if (chance.fraction() < pods.live.length / (2 * crowd)) {
+  // The sandbox is asked for again while it is being released.
+  if (kind < 0.33 && pods.live.length > 1) {
+    const [container] = pods.live.splice(0, 1);
+    if (container !== undefined)
+      return [del(node, container, pods), add(chance, node, container), del(node, container, pods)];
+  }
+  if (kind < 0.34) return [{ do: 'del', node, container: `unknown-${node}-${chance.between(0, 99)}` }];
+  if (chance.chance(pods.live.length > pods.goal ? 0.8 : 0.15)) {
     const [container] = pods.live.splice(chance.between(0, pods.live.length - 1), 1);
     return container === undefined ? [] : [del(node, container, pods)];
   }
@@ -164,7 +204,17 @@ function crash(chance: Seeded, node: number): Deed {
   return { do: 'crash', node, point, nth: chance.between(1, 4), downMs, kept: chance.fraction() };
 }
 
-function fault(chance: Seeded, node: number, slowAnswers: boolean): Deed {
+function restart(chance: Seeded, node: number): Deed {
+  const againMs = chance.chance(0.5) ? chance.between(0, 400) : null;
+  return { do: 'restart', node, drainMs: chance.pick([0, 2_000]), downMs: chance.pick([1, 500, 20_000]), againMs };
+}
+
+function defect(chance: Seeded, node: number, leases: boolean): Deed {
+  const of = chance.pick(['eni', 'eni', 'supervisor', leases ? 'lease' : 'eni'] as const);
+  return { do: 'defect', node, of, which: chance.between(0, 999), forMs: chance.pick([10, 5_000, 60_000]) };
+}
+
+function fault(chance: Seeded, node: number): Deed {
   const kind = chance.fraction();
   if (kind < 0.1) return { do: 'drySwitch', vSwitch: chance.between(0, 1), forMs: chance.between(1_000, 60_000) };
   if (kind < 0.2) {
@@ -173,26 +223,30 @@ function fault(chance: Seeded, node: number, slowAnswers: boolean): Deed {
   }
   if (kind < 0.35) {
     const port = chance.pick(['store', 'metadata', 'kernel'] as const);
-    return { do: 'portFault', node, port, times: chance.between(1, 3) };
+    return { do: 'portFault', node, port, times: chance.pick([1, 1, 2, 3, 8]) };
   }
-  const planted = callFault(chance, slowAnswers);
+  const planted = callFault(chance);
   // A held call goes on before its caller gives up: what is carried out after that is another matter (lateCalls).
   const forMs = planted.effect === 'hold' ? chance.between(100, 10_000) : chance.pick([2_000, 20_000, 90_000]);
   return { do: 'callFault', fault: planted, forMs };
 }
 
-function callFault(chance: Seeded, slowAnswers: boolean): Fault {
+function callFault(chance: Seeded): Fault {
   const api = chance.chance(0.75) ? chance.pick(MUTATING) : chance.pick(['DescribeNetworkInterfaces', '*'] as const);
-  const planted = { api, times: chance.pick([1, 1, 2, 5]), params: {} };
-  switch (chance.pick(['fail', 'fail', 'drop', 'drop', 'delay', 'hold', 'transition'] as const)) {
+  const planted = { api, times: chance.pick([1, 1, 2, 5, 200]), params: {} };
+  switch (chance.pick(['fail', 'fail', 'fail', 'drop', 'drop', 'delay', 'hold', 'transition', 'reply'] as const)) {
     case 'fail':
       return { ...planted, effect: 'fail', code: chance.pick(REFUSALS), status: null, message: null };
     case 'drop':
       return { ...planted, effect: 'drop', how: chance.pick(['close', 'hang'] as const) };
     case 'delay':
-      return { ...planted, effect: 'delay', ms: chance.pick([300, 5_000, slowAnswers ? 30_000 : 15_000]) };
+      return { ...planted, effect: 'delay', ms: chance.pick([300, 5_000, 30_000]) };
     case 'hold':
       return { ...planted, effect: 'hold' };
+    case 'reply': {
+      const html = { status: 502, contentType: 'text/html', body: '<html>Bad Gateway</html>' };
+      return { ...planted, effect: 'reply', ...html, carriedOut: chance.chance(0.5) };
+    }
     case 'transition':
       return {
         ...planted,

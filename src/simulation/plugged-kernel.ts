@@ -61,12 +61,19 @@ export function pluggedKernel(options: {
   readonly devices: HostDevices;
   readonly life: Life;
   readonly delayMs?: () => number;
-  /** Asked once for each time something is set up: why it fails, or null. */
+  /** Asked once for each time something is set up or taken down: why it fails, or null. */
   readonly failing?: () => string | null;
 }): Kernel {
   const { devices, life, delayMs = () => 0, failing = () => null } = options;
   return {
-    prepareHost: () => life.promise((resolve) => void life.after(delayMs(), resolve)),
+    prepareHost: () =>
+      life.promise((resolve, reject) => {
+        life.after(delayMs(), () => {
+          const failure = failing();
+          if (failure === null) resolve();
+          else reject(new EnactorError('device', `host settings: ${failure}`));
+        });
+      }),
     setUpEni: (wanted, signal) =>
       life.promise((resolve, reject) => {
         let open = true;
@@ -101,6 +108,8 @@ export function pluggedKernel(options: {
         life.after(delayMs(), () => {
           if (routeTable < ROUTE_TABLE_BASE)
             return reject(new EnactorError('device', `ENI ${mac}: table ${routeTable} is not an ENI's`));
+          const failure = failing();
+          if (failure !== null) return reject(new EnactorError('device', `ENI ${mac}: ${failure}`));
           devices.tables.delete(mac.toLowerCase());
           resolve();
         });

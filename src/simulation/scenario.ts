@@ -39,14 +39,13 @@ const DESCRIBE_LAG: Assumption = {
 /**
  * What the actors of today are known not to survive, or have no means against yet; each is left out until it is asked for.
  *
- * outOfBand: somebody else changes our ENIs (the keepers' work) · lateCalls: a call arrives after its sender has died ·
- * describeLag: Describe tells of changes late · slowAnswers: a call is answered after its caller has given up on it · shortLine: the waiting line is short and must stay
- * within its bound.
+ * outOfBand: somebody else changes our ENIs, in every seed · leaseDefects: the actor of a lease dies of a fault of its own ·
+ * describeLag: Describe tells of changes late, also after a crash.
  */
-export const HAZARDS = ['outOfBand', 'lateCalls', 'describeLag', 'slowAnswers', 'shortLine'] as const;
+export const HAZARDS = ['outOfBand', 'leaseDefects', 'describeLag'] as const;
 export type Hazard = (typeof HAZARDS)[number];
 
-export type ScenarioOptions = Partial<Omit<PlanKinds, 'outOfBand' | 'slowAnswers'>> & {
+export type ScenarioOptions = Partial<Omit<PlanKinds, 'leaseDefects'>> & {
   /** Steps aimed at; the plan is made as long as experience says it takes. */
   readonly steps: number;
   readonly hazards?: readonly Hazard[];
@@ -77,8 +76,9 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
   const kinds = {
     faults: options.faults ?? seed % 4 !== 0,
     crashes: options.crashes ?? seed % 3 !== 0,
-    outOfBand: has('outOfBand'),
-    slowAnswers: has('slowAnswers'),
+    defects: options.defects ?? seed % 5 === 2,
+    outOfBand: has('outOfBand') || (options.outOfBand ?? seed % 6 === 5),
+    leaseDefects: has('leaseDefects'),
   };
   const nodes = chance.pick([1, 1, 2, 3]);
   const instanceType = chance.pick(['ecs.g7.large', 'ecs.g6.large', 'ecs.g5.xlarge', 'lab.tiny', 'ecs.g7.xlarge']);
@@ -103,7 +103,7 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
       coolDownMs: chance.pick([0, 5_000, 30_000]),
       poolPeriodMs: 120_000,
       holdDownMs: 60_000,
-      waitingMax: has('shortLine') ? 3 : 1_000,
+      waitingMax: policies.chance(0.25) ? 3 : 1_000,
       ...poolSettings(policies),
     }),
   );

@@ -38,7 +38,6 @@ export type SimNodeOptions = {
   readonly witness: Witness;
   readonly trace: Trace;
   readonly report: Report;
-  readonly lateCalls: boolean;
   /** A fault of the program itself, for tests that ask whether the simulation finds it. */
   readonly plant: (ports: NodePorts) => NodePorts;
   /** For a person who looks at one seed. */
@@ -46,6 +45,11 @@ export type SimNodeOptions = {
   /** The daemon has died; its callers have to be told. */
   readonly onCrash: () => void;
 };
+
+/** What runs the process waits for so long before it starts it again. */
+const RESPAWN_MS = 1_000;
+/** What the timer of a rest may be late. */
+const REST_GRACE_MS = 1_000;
 
 export class SimNode {
   readonly index: number;
@@ -62,7 +66,10 @@ export class SimNode {
   life: Life;
   system: NodeSystem | null = null;
   books: BookWatch;
-  /** The actors of this life by chart, as they were made. */
+  /** An actor of this life was made to die. */
+  defective = false;
+  #children: AnyActorRef[] = [];
+  /** The singletons of this life by chart. */
   readonly #actors = new Map<string, AnyActorRef>();
   readonly #options: SimNodeOptions;
   readonly #chance: Seeded;
@@ -104,6 +111,8 @@ export class SimNode {
     const life = new Life(this.lives, this.#options.cloud.clock);
     this.life = life;
     this.#actors.clear();
+    this.#children = [];
+    this.defective = false;
     this.books = new BookWatch(this.#options.witness, this.#options.report, this.coolingOffered);
     this.#dirty = true;
     this.#options.trace.line(this.index, 'process', 'start', life.nowMs());
@@ -126,7 +135,10 @@ export class SimNode {
     if (life.over) return;
     this.system = system;
     void system.failed.then((error) => {
-      if (!life.over) report('alive', `node ${this.index + 1} failed: ${error.message}`);
+      if (life.over) return;
+      // Whoever runs the process starts it again.
+      if (this.defective) this.#end(1, RESPAWN_MS);
+      else report('alive', `node ${this.index + 1} failed: ${error.message}`);
     });
   }
 
@@ -135,6 +147,26 @@ export class SimNode {
     if (chart === undefined) return;
     if (chart === 'eni') this.books.note(ref);
     else if (chart !== 'lease') this.#actors.set(chart, ref);
+    if (chart === 'eni' || chart === 'lease') this.#children.push(ref);
+  }
+
+  /** The next thing this actor hears kills it. False when there is none. */
+  breakActor(of: 'eni' | 'lease' | 'supervisor', which: number): boolean {
+    const known =
+      of === 'supervisor'
+        ? [...this.#actors].filter(([chart]) => chart !== 'node').map(([, ref]) => ref)
+        : this.#children.filter((ref) => ref.id.startsWith(of) && ref.getSnapshot().status === 'active');
+    const ref = known[which % Math.max(1, known.length)];
+    if (ref === undefined || !this.up) return false;
+    const broken = ref as unknown as { logic: object }; // not in XState's type of a reference
+    broken.logic = Object.assign(Object.create(broken.logic), {
+      transition: () => {
+        throw new Error('a defect, planted by the simulation');
+      },
+    });
+    this.defective = true;
+    this.#options.trace.line(this.index, ref.id, 'defect', this.life.nowMs());
+    return true;
   }
 
   /** The snapshot of a singleton of this life; undefined before it exists. */
@@ -150,6 +182,7 @@ export class SimNode {
   check(): void {
     if (!this.#dirty || !this.up) return;
     this.#dirty = false;
+    this.books.checkRests(this.life.nowMs() - REST_GRACE_MS);
     const waiting = (this.snapshot('eniFactory')?.context.waiting as unknown[] | undefined)?.length ?? 0;
     this.#options.witness.checks += 1;
     const max = this.settings.waitingMax;
@@ -162,12 +195,14 @@ export class SimNode {
   }
 
   /** Its callers are turned away; whatever it was about to write has been written. */
-  restart(downMs: number): void {
+  restart(downMs: number, drainMs = 0, againMs: number | null = null): void {
     const { system, life } = this;
     if (!this.up || system === null) return;
     this.#options.trace.line(this.index, 'process', 'stop', life.nowMs());
-    void system.stop().then(() => {
-      if (!life.over) this.#end(1, downMs);
+    void system.stop(drainMs).then(() => {
+      if (life.over) return;
+      this.#end(1, downMs);
+      if (againMs !== null) this.#options.cloud.clock.after(downMs + againMs, () => this.restart(1));
     });
   }
 
@@ -200,9 +235,17 @@ export class SimNode {
   }
 
   #ports(life: Life): NodePorts {
-    const { cloud, witness, report, lateCalls, log } = this.#options;
+    const { cloud, witness, report, log } = this.#options;
     const chance = this.#chance;
-    const calls = new CallWatch({ node: this.index, instanceId: this.instanceId, cloud, witness, report });
+    const defective = (): boolean => this.defective;
+    const calls = new CallWatch({
+      node: this.index,
+      instanceId: this.instanceId,
+      cloud,
+      witness,
+      report,
+      defective,
+    });
     const once = (port: 'store' | 'metadata' | 'kernel') => (): string | null => {
       if (this.failing[port] <= 0) return null;
       this.failing[port] -= 1;
@@ -214,8 +257,7 @@ export class SimNode {
         cloud,
         life,
         timeoutMs: this.settings.callTimeoutMs,
-        wireMs: () => (lateCalls && chance.chance(0.02) ? chance.between(500, 8_000) : chance.between(1, 5)),
-        arrivesAfterCrash: lateCalls,
+        wireMs: () => (chance.chance(0.02) ? chance.between(500, 8_000) : chance.between(1, 5)),
         tap: {
           sending: (api, input) => {
             calls.sending(api, input);
@@ -226,7 +268,7 @@ export class SimNode {
           carriedOut: (api) => {
             if (calls.mutates(api)) this.#pass('callCarriedOut');
           },
-          settled: (api, input) => calls.settled(api, input),
+          settled: (_, input) => calls.settled(input),
         },
       }),
       metadata: fakeMetadata({

@@ -6,9 +6,8 @@
  * the cloud carries them out), 3 (as addresses are offered and answered), 4 (deadlines, same answer), 5 (slots, quotas, foreign and
  * primary ENIs), 7 within each book, 9 (one mutating call an ENI, the line's bound), 10 (at each answer and each crash). At rest: 1, 4,
  * 6 (no ENI of ours outside the factory), 7 (books, cloud and kernel agree), 8 (no call changes anything), water marks, and that every
- * node serves and can still answer. As each call leaves that
- * creates or destroys: that its intent is on the disk; at rest, that none is open. Not checked: rates per API (the limit is the real
- * adapter's).
+ * node serves and can still answer. As each call leaves that creates or destroys: that its intent is on the disk; at rest, that none is
+ * open. Not checked: rates per API (the limit is the real adapter's).
  */
 import type { NodePorts } from '../../actors/ports.ts';
 import type { Log } from '../ports/log.ts';
@@ -29,9 +28,9 @@ import { VirtualCloud } from './virtual-cloud.ts';
 import { Witness } from './witness.ts';
 
 /** Long enough for every back-off, hold-down and time-out to end, and for what they kept waiting to be done. */
-const CALM_MS = 15 * 60_000;
+const CALM_MS = 9 * 60_000;
 /** An hour is the aim of the design; the periods of the actors repeat within less. */
-const WATCH_MS = 15 * 60_000;
+const WATCH_MS = 6 * 60_000;
 /** A run that never comes to rest must end. */
 const STEPS_MAX = 200_000;
 
@@ -92,7 +91,6 @@ export class World {
           witness: this.witness,
           trace: this.trace,
           report,
-          lateCalls: scenario.hazards.includes('lateCalls'),
           plant: options.plant ?? ((ports) => ports),
           log: options.log ?? quiet,
           onCrash: () => this.kubelet.crashed(index),
@@ -122,6 +120,7 @@ export class World {
     for (const node of this.nodes) {
       node.disarm();
       node.lateDevicesMs = 0;
+      if (node.defective) node.restart(1);
       Object.assign(node.failing, { store: 0, metadata: 0, kernel: 0 });
     }
     await this.#until(this.clock.nowMs() + CALM_MS / 3);
@@ -237,8 +236,14 @@ export class World {
         node?.arm(decision);
         return;
       case 'restart':
-        node?.restart(decision.downMs);
+        node?.restart(decision.downMs, decision.drainMs, decision.againMs);
         return;
+      case 'defect': {
+        if (node === undefined || !node.breakActor(decision.of, decision.which)) return;
+        const { life } = node;
+        life.after(decision.forMs, () => node.restart(1));
+        return;
+      }
       case 'callFault': {
         const id = this.cloud.gateway.faults.plant(decision.fault);
         this.clock.after(decision.forMs, () => this.cloud.release(id));

@@ -169,3 +169,20 @@ t.test('addressBook: an address that was offered, vanished and came back is what
   const withdrawn = book.withdrawn(gone, 'r-offered', 300);
   t.equal(states(withdrawn)['10.0.0.4'], undefined, 'nobody wants it, and the cloud has it no more');
 });
+
+t.test('address book: an ENI first seen without its primary address learns it, and never gives it back', (t) => {
+  const seen = book.bookOf(['10.0.0.7'], 0);
+  const known = book.reconciled(seen, ['10.0.0.4', '10.0.0.7'], 100);
+  t.strictSame(
+    known.filter((entry) => entry.primary).map((entry) => entry.address.ipv4),
+    ['10.0.0.4'],
+  );
+  t.equal(states(book.leaving(known, 2))['10.0.0.4'], 'idle');
+  t.equal(states(book.leaving(known, 2))['10.0.0.7'], 'leaving');
+  t.equal(
+    book.reconciled(known, ['10.0.0.7'], 200).find((entry) => entry.primary),
+    undefined,
+    'it is not there',
+  );
+  t.end();
+});
