@@ -164,7 +164,7 @@ export function cloudContract(t: Test, name: string, newCloud: NewCloud, timeout
       ['Throttling.User', 'throttled'],
       ['Forbidden.RAM', 'permission'],
       ['InvalidVSwitchId.IpNotEnough', 'vSwitchEmpty'],
-      ['EniPerInstanceLimitExceeded', 'cloud'],
+      ['EniPerInstanceLimitExceeded', 'eniQuota'],
       ['Something.New', 'cloud'],
     ] as const) {
       const api = 'CreateNetworkInterface';
