@@ -168,7 +168,7 @@ function freshContext({
     arriving: existing === null ? ipv4Count : 0,
     calls: 0,
     doubtful: false,
-    takingYet: false,
+    takingYet: leavingIps(book).length > 0,
     suspicion: null,
     failures: 0,
     lastFailure: null,

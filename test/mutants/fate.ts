@@ -12,13 +12,13 @@ export function allMutants(): readonly Mutant[] {
   return CHARTS.flatMap(mutantsOf);
 }
 
-/** Why the seed kills it; null when the mutant lives through it unnoticed. */
-export async function fateOf(mutant: Mutant, seed: number, options: ScenarioOptions): Promise<string | null> {
-  const chart = CHARTS.find(({ id }) => id === mutant.chart);
-  if (chart === undefined) throw new RangeError(`no chart is called ${mutant.chart}`);
+/** Why the seed kills it; null when the mutant (null: the charts as they are) lives through it unnoticed. */
+export async function fateOf(mutant: Mutant | null, seed: number, options: ScenarioOptions): Promise<string | null> {
+  const chart = CHARTS.find(({ id }) => id === mutant?.chart);
+  if (mutant !== null && chart === undefined) throw new RangeError(`no chart is called ${mutant.chart}`);
   let undo = (): void => {};
   try {
-    undo = impersonate(chart, mutant.make());
+    if (mutant !== null && chart !== undefined) undo = impersonate(chart, mutant.make());
     const { violation } = await runSeed(seed, options, { stepsMax: STEPS_MAX });
     return violation === null ? null : `${violation.invariant}: ${violation.what}`;
   } catch (thrown) {

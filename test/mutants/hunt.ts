@@ -7,7 +7,8 @@ import { allMutants, fateOf } from './fate.ts';
 /** `why` is null for one that lived through all seeds; `seeds` is how many it met. */
 export type Fate = { readonly name: string; readonly seeds: number; readonly why: string | null };
 
-type Task = { readonly name: string; readonly seed: number; readonly options: ScenarioOptions };
+/** `name` is null for the charts as they are. */
+type Task = { readonly name: string | null; readonly seed: number; readonly options: ScenarioOptions };
 
 /** A seed takes a fraction of a second; a mutant that sends itself messages for ever takes all of this. */
 const HANG_MS = 20_000;
@@ -17,43 +18,67 @@ const MEMORY = { maxYoungGenerationSizeMb: 128, maxOldGenerationSizeMb: 1_024 };
 export function serveMutants(): void {
   const mutants = new Map(allMutants().map((mutant) => [mutant.name, mutant]));
   parentPort?.on('message', async ({ name, seed, options }: Task) => {
-    const mutant = mutants.get(name);
+    const mutant = name === null ? null : mutants.get(name);
     if (mutant === undefined) throw new RangeError(`no mutant is called ${name}`);
     parentPort?.postMessage(await fateOf(mutant, seed, options));
   });
 }
 
+/**
+ * `onUnsound` hears of seeds that the charts as they are do not live through: they would kill any mutant, so none meets them.
+ */
 export async function hunt(
   names: readonly string[],
-  seeds: readonly number[],
+  wanted: readonly number[],
   options: ScenarioOptions,
   program: URL,
   onFate: (fate: Fate) => void,
+  onUnsound: (seed: number, why: string) => void,
 ): Promise<void> {
+  const unsound = new Map<number, string | null>();
+  const trying = [...wanted];
+  await onEachCore(wanted.length, program, async (askWorker) => {
+    for (let seed = trying.shift(); seed !== undefined; seed = trying.shift())
+      unsound.set(seed, await askWorker({ name: null, seed, options }));
+  });
+  const seeds = wanted.filter((seed) => unsound.get(seed) === null);
+  for (const [seed, why] of unsound) if (why !== null) onUnsound(seed, why);
   const left = [...names];
-  const drive = async (): Promise<void> => {
+  await onEachCore(names.length, program, async (askWorker) => {
+    for (let name = left.shift(); name !== undefined; name = left.shift()) {
+      let why: string | null = null;
+      let met = 0;
+      for (const seed of seeds) {
+        met += 1;
+        why = await askWorker({ name, seed, options });
+        if (why !== null) break;
+      }
+      onFate({ name, seeds: met, why });
+    }
+  });
+}
+
+/** Runs `drive` on each of up to `most` threads; a thread that a task has ended is made anew. */
+async function onEachCore(
+  most: number,
+  program: URL,
+  drive: (askWorker: (task: Task) => Promise<string | null>) => Promise<void>,
+): Promise<void> {
+  const run = async (): Promise<void> => {
     let worker = startWorker(program);
     try {
-      for (let name = left.shift(); name !== undefined; name = left.shift()) {
-        let why: string | null = null;
-        let met = 0;
-        for (const seed of seeds) {
-          met += 1;
-          const answer = await ask(worker, { name, seed, options });
-          why = answer.why;
-          if (!answer.alive) {
-            await worker.terminate();
-            worker = startWorker(program);
-          }
-          if (why !== null) break;
-        }
-        onFate({ name, seeds: met, why });
-      }
+      await drive(async (task) => {
+        const { why, alive } = await ask(worker, task);
+        if (alive) return why;
+        await worker.terminate();
+        worker = startWorker(program);
+        return why;
+      });
     } finally {
       await worker.terminate();
     }
   };
-  await Promise.all(Array.from({ length: Math.min(availableParallelism(), names.length) }, drive));
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), most) }, run));
 }
 
 /** Standard output is not the worker's: XState warns there of what mutants do. */

@@ -19,8 +19,14 @@ t.test('mutants: of a sample some are killed within a few seeds', async (t) => {
   await build({ entryPoints: ['test/mutants/main.ts'], outfile, bundle: true, ...target });
   const args = ['--sample', `${SAMPLE}`, '--seeds', `${SEEDS}`, '--steps', '200', '--json'];
   const { stdout, stderr } = spawnSync(process.execPath, [outfile, ...args], { encoding: 'utf8', timeout: 200_000 });
-  const told = JSON.parse(stdout) as { mutants: number; killed: number; survivors: { name: string }[] };
+  const told = JSON.parse(stdout) as {
+    mutants: number;
+    killed: number;
+    survivors: { name: string }[];
+    unsound: number[];
+  };
   t.equal(told.mutants, SAMPLE, stderr);
+  t.same(told.unsound, [], 'the charts as they are live through all seeds');
   t.ok(told.killed >= KILLED_MIN, `${told.killed} of ${SAMPLE} were killed`);
   for (const { name } of told.survivors) t.comment(`alive after ${SEEDS} seeds: ${name}`);
 });
