@@ -58,7 +58,7 @@ t.test('B59: beyond it is refused at once, naming path and limit, and nothing is
     for (const socket of ['jsonSocket', 'grpcSocket', 'debugSocket'] as const) {
       if (socket !== 'jsonSocket' && path !== long[0]) continue;
       const daemon = here.start({ [socket]: path });
-      t.strictSame(await daemon.ended, { code: 1, signal: null });
+      t.strictSame(await daemon.ended, { code: 2, signal: null }, 'wrong usage');
       t.ok(daemon.log.includes(`socket path ${path} is ${Buffer.byteLength(path)} bytes long; the limit is 107`));
     }
   }
