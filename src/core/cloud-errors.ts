@@ -12,6 +12,10 @@ const byCode: Readonly<Record<string, ErrorCode>> = {
   'InvalidVSwitchId.IpNotEnough': 'vSwitchEmpty',
   'QuotaExceeded.PrivateIpAddress': 'vSwitchEmpty',
 
+  // Dual stack cannot be had there: another vSwitch may have it.
+  'InvalidVSwitch.Ipv6NotTurnOn': 'ipv6Off',
+  'InvalidOperation.Ipv6NotSupport': 'ipv6Off',
+
   // The rate of calls. The three Throttling forms are matched by pattern below.
   'Rejected.Throttling': 'throttled',
 

@@ -44,6 +44,13 @@ export const errorTable = {
     'The instance has all the ENIs its type may have, those of others included.',
   ),
   eniFull: row('OpenAPIErr', 'resource_exhausted', 11, true, 'The ENI has all the addresses it may have.'),
+  ipv6Off: row(
+    'OpenAPIErr',
+    'resource_exhausted',
+    11,
+    true,
+    'The vSwitch, or the instance type, has no IPv6, which dual stack needs.',
+  ),
   throttled: row('OpenAPIErr', 'unavailable', 11, true, 'The cloud limits the rate of calls.'),
   permission: row('OpenAPIErr', 'permission_denied', 11, false, 'The credentials may not make this call.'),
   cloud: row('OpenAPIErr', 'unavailable', 11, true, 'The cloud refused or failed.'),

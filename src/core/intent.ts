@@ -39,8 +39,11 @@ export type Intent =
       readonly kind: 'assign';
       readonly eniId: string;
       readonly ipv4Count: number;
+      /** In dual stack, in a call of its own: one of the two counts is 0 then. */
+      readonly ipv6Count?: number;
       readonly clientToken: string;
     })
+  /** All of one family: there is no call for both. */
   | (Common & { readonly kind: 'unassign'; readonly eniId: string; readonly ips: readonly string[] });
 
 export type EniIntent = Exclude<Intent, CreateIntent>;
@@ -88,6 +91,7 @@ export function isSettled({ kind }: EniIntent, eni: Pick<CloudEni, 'status'> | n
 const NOT_CARRIED_OUT: readonly Failure['code'][] = [
   'permission',
   'vSwitchEmpty',
+  'ipv6Off',
   'throttled',
   'store',
   'invalidArgument',

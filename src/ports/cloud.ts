@@ -43,10 +43,13 @@ export interface Cloud {
   createEni(wanted: CreateEni, signal: AbortSignal): Promise<CloudEni>;
   /** Resolves when the call was accepted; Describe tells when it is done. */
   attachEni(eniId: string, instanceId: string, signal: AbortSignal): Promise<void>;
-  /** "Not found" counts as done, here and in deleteEni and unassignIpv4. */
+  /** "Not found" counts as done, here and in deleteEni and the calls that unassign. */
   detachEni(eniId: string, instanceId: string, signal: AbortSignal): Promise<void>;
   deleteEni(eniId: string, signal: AbortSignal): Promise<void>;
   /** The newly added addresses; may be fewer than asked, in any order. At most 10 a call. */
   assignIpv4(eniId: string, count: number, clientToken: string, signal: AbortSignal): Promise<string[]>;
   unassignIpv4(eniId: string, ips: readonly string[], signal: AbortSignal): Promise<void>;
+  /** As the two of IPv4. The cloud has no call for both families. */
+  assignIpv6(eniId: string, count: number, clientToken: string, signal: AbortSignal): Promise<string[]>;
+  unassignIpv6(eniId: string, ips: readonly string[], signal: AbortSignal): Promise<void>;
 }

@@ -105,6 +105,29 @@ export function fakeCloud(options: FakeCloudOptions): Cloud {
     params: { NetworkInterfaceId: eniId, InstanceId: instanceId },
   });
 
+  const assign =
+    (api: 'AssignPrivateIpAddresses' | 'AssignIpv6Addresses'): Cloud['assignIpv4'] =>
+    async (eniId, count, clientToken, signal) => {
+      const params = { NetworkInterfaceId: eniId, ClientToken: clientToken };
+      const { ips } = await call(api, { eniId, want: { count } }, signal, { clientToken, params });
+      return [...ips];
+    };
+
+  const unassign =
+    (api: 'UnassignPrivateIpAddresses' | 'UnassignIpv6Addresses'): Cloud['unassignIpv4'] =>
+    async (eniId, ips, signal) => {
+      const take = (some: readonly string[]) =>
+        call(api, { eniId, ips: some }, signal, { params: { NetworkInterfaceId: eniId } });
+      if (ips.length === 0) return;
+      try {
+        await take(ips);
+      } catch (thrown) {
+        if (!saysDone(alreadyDone.unassign, thrown)) throw thrown;
+        if (ips.length === 1 || (thrown as CloudError).cloudCode !== 'InvalidIp.IpUnassigned') return;
+        for (const ip of ips) await unless(alreadyDone.unassign, () => take([ip]));
+      }
+    };
+
   return {
     async instanceLimits(instanceType, signal): Promise<InstanceLimits> {
       const api = 'DescribeInstanceTypes';
@@ -174,25 +197,10 @@ export function fakeCloud(options: FakeCloudOptions): Cloud {
       );
     },
 
-    async assignIpv4(eniId, count, clientToken, signal) {
-      const params = { NetworkInterfaceId: eniId, ClientToken: clientToken };
-      const input = { eniId, want: { count } };
-      const { ips } = await call('AssignPrivateIpAddresses', input, signal, { clientToken, params });
-      return [...ips];
-    },
-
-    async unassignIpv4(eniId, ips, signal) {
-      const unassign = (some: readonly string[]) =>
-        call('UnassignPrivateIpAddresses', { eniId, ips: some }, signal, { params: { NetworkInterfaceId: eniId } });
-      if (ips.length === 0) return;
-      try {
-        await unassign(ips);
-      } catch (thrown) {
-        if (!saysDone(alreadyDone.unassign, thrown)) throw thrown;
-        if (ips.length === 1 || (thrown as CloudError).cloudCode !== 'InvalidIp.IpUnassigned') return;
-        for (const ip of ips) await unless(alreadyDone.unassign, () => unassign([ip]));
-      }
-    },
+    assignIpv4: assign('AssignPrivateIpAddresses'),
+    unassignIpv4: unassign('UnassignPrivateIpAddresses'),
+    assignIpv6: assign('AssignIpv6Addresses'),
+    unassignIpv6: unassign('UnassignIpv6Addresses'),
   };
 }
 

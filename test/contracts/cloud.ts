@@ -101,6 +101,45 @@ export function cloudContract(t: Test, name: string, newCloud: NewCloud, timeout
     });
   });
 
+  t.test(`${name}: IPv6 addresses are assigned and given back as IPv4 ones are`, async (t) => {
+    const under = await newCloud(t, {});
+    const { cloud, plant } = under;
+    const { eniId, ipv4, ipv6 } = await cloud.createEni(wanted, never);
+    const added = await cloud.assignIpv6(eniId, 2, 'token-6', never);
+    t.equal(added.length, 2);
+    for (const ip of added) t.match(ip, /^2001:db8:0:101:/, 'in canonical form');
+    t.strictSame(await cloud.assignIpv6(eniId, 2, 'token-6', never), added, 'the same token adds nothing twice');
+    t.match(await failure(cloud.assignIpv6(eniId, 1, 'token-6', never)), { code: 'tokenSpent' });
+    t.strictSame(truthOf(under, eniId)?.ipv6, [...ipv6, ...added]);
+    t.strictSame(truthOf(under, eniId)?.ipv4, ipv4, 'the other family is as it was');
+    const [described] = await cloud.describeEnis({ eniIds: [eniId] }, never);
+    t.strictSame(described?.ipv6, [...ipv6, ...added]);
+    await cloud.unassignIpv6(eniId, [added[0] ?? ''], never);
+    await cloud.unassignIpv6(eniId, added, never);
+    t.strictSame(truthOf(under, eniId)?.ipv6, ipv6, 'one that was gone did not save the other');
+    await cloud.unassignIpv6(eniId, added, never);
+    await cloud.unassignIpv6(eniId, [], never);
+
+    plant({ api: 'AssignIpv6Addresses', times: 1, params: {}, effect: 'drop', how: 'close' });
+    t.match(await failure(cloud.assignIpv6(eniId, 1, 'token-7', never)), { code: 'cloudUnreachable', cloudCode: '' });
+    t.equal((await cloud.assignIpv6(eniId, 1, 'token-7', never)).length, 1, 'its token learns what came of it');
+    t.equal(truthOf(under, eniId)?.ipv6.length, 2);
+    for (const [cloudCode, code] of [
+      ['InvalidVSwitch.Ipv6NotTurnOn', 'ipv6Off'],
+      ['InvalidOperation.Ipv6NotSupport', 'ipv6Off'],
+      ['InvalidOperation.Ipv6CountExceeded', 'eniFull'],
+      ['MaxEniIpv6IpsCountExceeded', 'eniFull'],
+    ] as const) {
+      const api = 'AssignIpv6Addresses';
+      plant({ api, times: 1, params: {}, effect: 'fail', code: cloudCode, status: null, message: 'says the cloud' });
+      t.match(await failure(cloud.assignIpv6(eniId, 1, `token-${cloudCode}`, never)), { code, cloudCode });
+    }
+    t.match(await failure(cloud.assignIpv6('eni-unknown', 1, 'token-8', never)), {
+      cloudCode: 'InvalidEniId.NotFound',
+    });
+    await cloud.unassignIpv6('eni-unknown', added, never);
+  });
+
   t.test(`${name}: a description has no more and no less than the port says`, async (t) => {
     const { cloud } = await newCloud(t, {});
     const { ipv4, ipv6, mac, eniId, ...rest } = await cloud.createEni(wanted, never);

@@ -5,6 +5,8 @@
  * File names of deep imports do not follow the class names (`DescribeVswitchesRequest.js`, `AssignIpv6addressesRequest.js`).
  * Source: ECS API 2014-05-26; VPC API 2016-04-28.
  */
+import { AssignIpv6AddressesRequest } from '@alicloud/ecs20140526/dist/models/AssignIpv6addressesRequest.js';
+import { AssignIpv6AddressesResponse } from '@alicloud/ecs20140526/dist/models/AssignIpv6addressesResponse.js';
 import { AssignPrivateIpAddressesRequest } from '@alicloud/ecs20140526/dist/models/AssignPrivateIpAddressesRequest.js';
 import { AssignPrivateIpAddressesResponse } from '@alicloud/ecs20140526/dist/models/AssignPrivateIpAddressesResponse.js';
 import { AttachNetworkInterfaceRequest } from '@alicloud/ecs20140526/dist/models/AttachNetworkInterfaceRequest.js';
@@ -19,6 +21,8 @@ import { DescribeNetworkInterfacesRequest } from '@alicloud/ecs20140526/dist/mod
 import { DescribeNetworkInterfacesResponse } from '@alicloud/ecs20140526/dist/models/DescribeNetworkInterfacesResponse.js';
 import { DetachNetworkInterfaceRequest } from '@alicloud/ecs20140526/dist/models/DetachNetworkInterfaceRequest.js';
 import { DetachNetworkInterfaceResponse } from '@alicloud/ecs20140526/dist/models/DetachNetworkInterfaceResponse.js';
+import { UnassignIpv6AddressesRequest } from '@alicloud/ecs20140526/dist/models/UnassignIpv6addressesRequest.js';
+import { UnassignIpv6AddressesResponse } from '@alicloud/ecs20140526/dist/models/UnassignIpv6addressesResponse.js';
 import { UnassignPrivateIpAddressesRequest } from '@alicloud/ecs20140526/dist/models/UnassignPrivateIpAddressesRequest.js';
 import { UnassignPrivateIpAddressesResponse } from '@alicloud/ecs20140526/dist/models/UnassignPrivateIpAddressesResponse.js';
 import { DescribeVSwitchesRequest } from '@alicloud/vpc20160428/dist/models/DescribeVswitchesRequest.js';
@@ -234,23 +238,43 @@ export function ecsCloud(options: EcsOptions): Cloud {
       return added.flatMap(canonical);
     },
 
-    /** One address that is gone already makes the cloud refuse the whole list: the others are then taken one by one. */
-    async unassignIpv4(eniId, ips, signal) {
+    unassignIpv4: unassignEach(async (eniId, ips, signal) => {
       const action = 'UnassignPrivateIpAddresses';
-      const unassign = async (some: readonly string[]) => {
-        const { regionId, ecs } = await turn(action, signal);
-        const input = { regionId, networkInterfaceId: eniId, privateIpAddress: [...some] };
-        await ecs.call(action, UnassignPrivateIpAddressesRequest, UnassignPrivateIpAddressesResponse, input, signal);
-      };
-      if (ips.length === 0) return;
-      try {
-        await unassign(ips);
-      } catch (thrown) {
-        if (!saysDone(alreadyDone.unassign, thrown)) throw thrown;
-        if (ips.length === 1 || (thrown as CloudError).cloudCode !== 'InvalidIp.IpUnassigned') return;
-        for (const ip of ips) await unless(alreadyDone.unassign, () => unassign([ip]));
-      }
+      const { regionId, ecs } = await turn(action, signal);
+      const input = { regionId, networkInterfaceId: eniId, privateIpAddress: [...ips] };
+      await ecs.call(action, UnassignPrivateIpAddressesRequest, UnassignPrivateIpAddressesResponse, input, signal);
+    }),
+
+    async assignIpv6(eniId, count, clientToken, signal) {
+      const action = 'AssignIpv6Addresses';
+      const { regionId, ecs } = await turn(action, signal);
+      const input = { regionId, networkInterfaceId: eniId, ipv6AddressCount: count, clientToken };
+      const body = await ecs.call(action, AssignIpv6AddressesRequest, AssignIpv6AddressesResponse, input, signal);
+      const added = body.ipv6Sets?.ipv6Address;
+      if (added === undefined) throw new CloudError('cloud', `${action}: unreadable answer: no addresses`, '');
+      return added.flatMap(canonical);
     },
+
+    unassignIpv6: unassignEach(async (eniId, ips, signal) => {
+      const action = 'UnassignIpv6Addresses';
+      const { regionId, ecs } = await turn(action, signal);
+      const input = { regionId, networkInterfaceId: eniId, ipv6Address: [...ips] };
+      await ecs.call(action, UnassignIpv6AddressesRequest, UnassignIpv6AddressesResponse, input, signal);
+    }),
+  };
+}
+
+/** One address that is gone already makes the cloud refuse the whole list: the others are then taken one by one. */
+function unassignEach(unassign: Cloud['unassignIpv4']): Cloud['unassignIpv4'] {
+  return async (eniId, ips, signal) => {
+    if (ips.length === 0) return;
+    try {
+      await unassign(eniId, ips, signal);
+    } catch (thrown) {
+      if (!saysDone(alreadyDone.unassign, thrown)) throw thrown;
+      if (ips.length === 1 || (thrown as CloudError).cloudCode !== 'InvalidIp.IpUnassigned') return;
+      for (const ip of ips) await unless(alreadyDone.unassign, () => unassign(eniId, [ip], signal));
+    }
   };
 }
 
