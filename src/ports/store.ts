@@ -7,17 +7,39 @@
  */
 export type Sublevel = 'leases' | 'intents' | 'reservations' | 'coolDowns' | 'pods' | 'inputs' | 'meta';
 
+export const SUBLEVELS: readonly Sublevel[] = [
+  'leases',
+  'intents',
+  'reservations',
+  'coolDowns',
+  'pods',
+  'inputs',
+  'meta',
+];
+
 export type StoreOp =
   | { readonly type: 'put'; readonly in: Sublevel; readonly key: string; readonly value: unknown }
   | { readonly type: 'del'; readonly in: Sublevel; readonly key: string };
 
 export type WriteOptions = { readonly synced: boolean };
 
+export type StoreState = {
+  /** What was there when this process began, or later, and could not be used: why, and where it is kept for study. */
+  readonly setAside: { readonly why: string; readonly path: string } | null;
+  /** Since when nothing can be written, and why; null while writing works, as far as is known. */
+  readonly failing: { readonly why: string; readonly sinceMs: number } | null;
+};
+
 export interface Store {
   /** All records of a sublevel in key order. A record that is no JSON is reported under its key as `unreadable`. */
   read(sublevel: Sublevel): Promise<{ key: string; value: unknown; unreadable?: string }[]>;
   /** Rejects with EnactorError `store`. Deleting a missing key is no error. */
   write(ops: readonly StoreOp[], options?: WriteOptions): Promise<void>;
+  /** Keeps all that is there aside, for people, and goes on empty. Rejects with EnactorError `store`. */
+  setAside(why: string): Promise<void>;
+  state(): StoreState;
   /** Idempotent; waits for writes under way. */
   close(): Promise<void>;
 }
+
+export const soundStore: StoreState = { setAside: null, failing: null };

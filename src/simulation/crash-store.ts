@@ -5,7 +5,7 @@
  * `crash` is told; LevelDB's log gives the same promise. Held to the contract suite of the real store (test/contracts/store.ts).
  */
 import { EnactorError } from '../core/errors.ts';
-import type { Store, StoreOp, Sublevel } from '../ports/store.ts';
+import { type Store, type StoreOp, type StoreState, type Sublevel, soundStore } from '../ports/store.ts';
 import type { Life } from './life.ts';
 
 type Encoded = { readonly type: 'put' | 'del'; readonly in: Sublevel; readonly key: string; readonly text: string };
@@ -37,6 +37,12 @@ export class CrashDisk {
   /** A batch that the disk refused leaves everything as it was. */
   drop(batch: readonly Encoded[]): void {
     this.#pending = this.#pending.filter((one) => one !== batch);
+  }
+
+  /** All of it is put where nobody looks. */
+  clear(): void {
+    this.#synced.clear();
+    this.#pending = [];
   }
 
   /** The power goes: the first `kept` pending batches made it, the others did not. */
@@ -78,6 +84,7 @@ export function crashStore(options: {
 }): Store {
   const { disk, life, delayMs = () => 0, tap = noTap } = options;
   let open = true;
+  let state: StoreState = soundStore;
   let lastSyncMs = 0;
   const writes = new Set<Promise<void>>();
   const closed = (): EnactorError => new EnactorError('store', 'the database is closed');
@@ -125,6 +132,13 @@ export function crashStore(options: {
         writes.delete(writing);
       }
     },
+    async setAside(why) {
+      if (!open) throw closed();
+      await Promise.allSettled(writes);
+      disk.clear();
+      state = { ...state, setAside: { why, path: 'nowhere: this disk is simulated' } };
+    },
+    state: () => state,
     async close() {
       open = false;
       await Promise.allSettled(writes);

@@ -121,4 +121,23 @@ export function storeContract(t: Test, name: string, newDisk: (t: Test) => Promi
       await again.close();
     },
   );
+
+  t.test(`${name}: set aside, it is empty, says why, and takes what is written`, async (t) => {
+    const open = await newDisk(t);
+    const store = await open();
+    t.strictSame(store.state(), { setAside: null, failing: null });
+    await store.write([{ type: 'put', in: 'leases', key: 'old', value: 1 }]);
+    const setAside = store.setAside('it is somebody else’s');
+    const writing = store.write([{ type: 'put', in: 'intents', key: 'new', value: 2 }]).catch(() => {});
+    await setAside;
+    await writing;
+    t.match(store.state(), { setAside: { why: 'it is somebody else’s', path: /./ }, failing: null });
+    t.strictSame(await store.read('leases'), []);
+    await store.write([{ type: 'put', in: 'leases', key: 'new', value: 1 }]);
+    await store.close();
+    const again = await open();
+    t.strictSame(await again.read('leases'), [{ key: 'new', value: 1 }]);
+    await again.close();
+    await t.rejects(again.setAside('too late'), { code: 'store' });
+  });
 }

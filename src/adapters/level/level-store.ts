@@ -2,20 +2,32 @@
  * Port Store on LevelDB: one synced batch at a time; writers that arrive during a sync share the next one (group commit), so that
  * forty pods at once cost a handful of syncs.
  *
+ * All records but the inputs are kept in memory too, as they were acknowledged. After a failed write LevelDB's log may end in half a
+ * record, behind which later ones would be lost without a word, or may hold a batch whose writer was told that it failed. So the
+ * database is opened anew before the next write, and made to be what memory says first. That also mends a disk that was full, as soon as
+ * there is room; one that turns out damaged is set aside and written anew from memory.
+ *
  * LevelDB's own lock file is the node's first exclusivity: a process that cannot take it must touch nothing else.
- * Source: classic-level README ("obtains an exclusive lock", `sync`); LevelDB doc/index.md, "Synchronous Writes".
+ * Source: classic-level README ("obtains an exclusive lock", `sync`); LevelDB doc/index.md, "Synchronous Writes", db/log_reader.cc.
  */
-import { mkdir, stat } from 'node:fs/promises';
-import { Level } from 'level';
 import { EnactorError } from '../../core/errors.ts';
-import type { Store, StoreOp, Sublevel, WriteOptions } from '../../ports/store.ts';
+import {
+  type Store,
+  type StoreOp,
+  type StoreState,
+  SUBLEVELS,
+  type Sublevel,
+  type WriteOptions,
+} from '../../ports/store.ts';
+import { type Database, openDatabase, type RawOp, StoreDamagedError } from './level-database.ts';
 import { decoded, encoded } from './record.ts';
+import { setAside } from './set-aside.ts';
 
-/** Another process holds the database. */
-export class StoreLockedError extends EnactorError {}
+export { StoreLockedError } from './level-database.ts';
 
-type Db = Level<string, string>;
-type RawOp = { readonly type: 'put' | 'del'; readonly in: Sublevel; readonly key: string; readonly value: string };
+/** Opening anew is not tried more often than this: a burst of pods on a full disk would do nothing else. */
+const REOPEN_PAUSE_MS = 500;
+
 type Waiter = {
   readonly ops: readonly RawOp[];
   readonly resolve: () => void;
@@ -23,131 +35,214 @@ type Waiter = {
 };
 
 /**
- * Opens, or creates with mode 0700, the database at `path`. Rejects with StoreLockedError when another process has it, and with
- * EnactorError `store` naming the path for anything else. A damaged database is not repaired here.
+ * Opens, or creates with mode 0700, the database at `path`; a damaged one is set aside first, which `state` tells. Rejects with
+ * StoreLockedError when another process has it, and with EnactorError `store` naming the path for anything else.
  */
 export async function openLevelStore(path: string): Promise<Store> {
-  await ownDirectory(path);
-  const db: Db = new Level(path, { keyEncoding: 'utf8', valueEncoding: 'utf8' });
   try {
-    await db.open();
+    const db = await openDatabase(path);
+    return new LevelStore(path, db, await mirrorOf(db), null);
   } catch (thrown) {
-    const code = causeCode(thrown);
-    if (code === 'LEVEL_LOCKED')
-      throw new StoreLockedError('store', `already running: another process holds the database ${path}`, thrown);
-    throw new EnactorError('store', `cannot open the database ${path}: ${causeText(thrown)}`, thrown);
+    if (!(thrown instanceof StoreDamagedError)) throw thrown;
+    const kept = await setAside(path, Date.now());
+    const why = thrown.detail;
+    return new LevelStore(path, await openDatabase(path), new Mirror(), { why, path: kept });
   }
-  return levelStore(db, path);
 }
 
-function levelStore(db: Db, path: string): Store {
-  const sublevels = new Map<Sublevel, ReturnType<typeof sublevelOf>>();
-  const sublevel = (name: Sublevel) => {
-    const known = sublevels.get(name) ?? sublevelOf(db, name);
-    sublevels.set(name, known);
-    return known;
-  };
-  let waiting: Waiter[] = [];
-  let syncing: Promise<void> | null = null;
-  let closing: Promise<void> | null = null;
-  const unsynced = new Set<Promise<void>>();
+class Mirror {
+  readonly #records = new Map<Sublevel, Map<string, string>>();
 
-  const batch = (ops: readonly RawOp[], sync: boolean): Promise<void> =>
-    db.batch<string, string>(
-      ops.map((op) => ({ ...op, sublevel: sublevel(op.in) })),
-      { sync },
-    );
-  const failure = (thrown: unknown): EnactorError =>
-    new EnactorError('store', `cannot write to ${path}: ${causeText(thrown)}`, thrown);
+  of(name: Sublevel): Map<string, string> {
+    const found = this.#records.get(name) ?? new Map<string, string>();
+    this.#records.set(name, found);
+    return found;
+  }
 
-  /** Goes beside the line of synced writers, and waits for no disk. */
-  async function writeUnsynced(ops: readonly RawOp[]): Promise<void> {
-    const writing = batch(ops, false);
-    unsynced.add(writing);
-    try {
-      await writing;
-    } catch (thrown) {
-      throw failure(thrown);
-    } finally {
-      unsynced.delete(writing);
+  apply(ops: readonly RawOp[]): void {
+    for (const op of ops) {
+      if (op.in === 'inputs') continue;
+      if (op.type === 'put') this.of(op.in).set(op.key, op.value);
+      else this.of(op.in).delete(op.key);
     }
   }
 
-  async function syncAll(): Promise<void> {
-    while (waiting.length > 0) {
-      const sharing = waiting;
-      waiting = [];
+  /** What turns `other` into this. */
+  since(other: Mirror): RawOp[] {
+    return MIRRORED.flatMap((name) => {
+      const [wanted, found] = [this.of(name), other.of(name)];
+      const put = [...wanted].filter(([key, value]) => found.get(key) !== value);
+      const del = [...found.keys()].filter((key) => !wanted.has(key));
+      return [
+        ...put.map(([key, value]) => ({ type: 'put', in: name, key, value }) as const),
+        ...del.map((key) => ({ type: 'del', in: name, key, value: '' }) as const),
+      ];
+    });
+  }
+}
+
+const MIRRORED = SUBLEVELS.filter((name) => name !== 'inputs');
+
+/** Reads everything there is, the inputs too: what cannot be read shows here. A database that cannot is closed again. */
+async function mirrorOf(db: Database): Promise<Mirror> {
+  try {
+    const mirror = new Mirror();
+    for (const name of SUBLEVELS) {
+      const entries = await db.entries(name);
+      mirror.apply(entries.map(([key, value]) => ({ type: 'put', in: name, key, value })));
+    }
+    return mirror;
+  } catch (thrown) {
+    await db.close().catch(() => {});
+    throw thrown;
+  }
+}
+
+class LevelStore implements Store {
+  readonly #path: string;
+  #db: Database;
+  #mirror: Mirror;
+  #setAside: StoreState['setAside'];
+  #failing: StoreState['failing'] = null;
+  #triedMs = Number.NEGATIVE_INFINITY;
+  #waiting: Waiter[] = [];
+  #syncing: Promise<void> | null = null;
+  #closing: Promise<void> | null = null;
+  readonly #unsynced = new Set<Promise<void>>();
+
+  constructor(path: string, db: Database, mirror: Mirror, aside: StoreState['setAside']) {
+    this.#path = path;
+    this.#db = db;
+    this.#mirror = mirror;
+    this.#setAside = aside;
+  }
+
+  state(): StoreState {
+    return { setAside: this.#setAside, failing: this.#failing };
+  }
+
+  async read(name: Sublevel): Promise<ReturnType<typeof decoded>[]> {
+    this.#mustBeOpen();
+    const entries =
+      name === 'inputs' ? await this.#db.entries(name) : [...this.#mirror.of(name)].sort(([a], [b]) => byBytes(a, b));
+    return entries.map(([key, text]) => decoded(key, text));
+  }
+
+  write(ops: readonly StoreOp[], { synced }: WriteOptions = { synced: true }): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#mustBeOpen();
+      if (ops.length === 0) return resolve();
+      if (!synced) return resolve(this.#writeUnsynced(ops.map(encoded)));
+      // Encoded before it is queued: a value that is no JSON fails its own writer alone.
+      this.#waiting.push({ ops: ops.map(encoded), resolve, reject });
+      this.#syncing ??= this.#syncAll();
+    });
+  }
+
+  async setAside(why: string): Promise<void> {
+    this.#mustBeOpen();
+    while (this.#syncing !== null) await this.#syncing;
+    // Writers wait in line meanwhile.
+    const moving = this.#beginAnew(why, new Mirror());
+    this.#syncing = moving.catch(() => {}).then(() => this.#syncAll());
+    await moving;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      await this.#syncing;
+      await Promise.allSettled(this.#unsynced);
+      await this.#db.close();
+    })();
+    return this.#closing;
+  }
+
+  #mustBeOpen(): void {
+    if (this.#closing !== null) throw new EnactorError('store', `the database ${this.#path} is closed`);
+  }
+
+  async #syncAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const sharing = this.#waiting;
+      this.#waiting = [];
+      const ops = sharing.flatMap((waiter) => waiter.ops);
       try {
-        await batch(
-          sharing.flatMap(({ ops }) => ops),
-          true,
-        );
+        await this.#mend();
+        await this.#db.batch(ops, true);
+        this.#mirror.apply(ops);
         for (const { resolve } of sharing) resolve();
       } catch (thrown) {
-        const refusal = failure(thrown);
+        const refusal = this.#failed(thrown);
         for (const { reject } of sharing) reject(refusal);
       }
     }
-    syncing = null;
+    this.#syncing = null;
   }
 
-  return {
-    async read(name) {
-      try {
-        const entries = await sublevel(name).iterator().all();
-        return entries.map(([key, text]) => decoded(key, text));
-      } catch (thrown) {
-        throw new EnactorError('store', `cannot read ${name} from ${path}: ${causeText(thrown)}`, thrown);
-      }
-    },
+  /** Goes beside the line of synced writers, and waits for no disk. */
+  async #writeUnsynced(ops: readonly RawOp[]): Promise<void> {
+    if (this.#failing !== null) {
+      // Somebody has to find out that there is room again.
+      this.#syncing ??= this.#mendOnly();
+      throw new EnactorError('store', this.#failing.why);
+    }
+    const writing = this.#db.batch(ops, false);
+    this.#unsynced.add(writing);
+    try {
+      await writing;
+      this.#mirror.apply(ops);
+    } catch (thrown) {
+      throw this.#failed(thrown);
+    } finally {
+      this.#unsynced.delete(writing);
+    }
+  }
 
-    write(ops: readonly StoreOp[], { synced }: WriteOptions = { synced: true }) {
-      return new Promise((resolve, reject) => {
-        if (closing !== null) throw new EnactorError('store', `the database ${path} is closed`);
-        if (ops.length === 0) return resolve();
-        if (!synced) return resolve(writeUnsynced(ops.map(encoded)));
-        // Encoded before it is queued: a value that is no JSON fails its own writer alone.
-        waiting.push({ ops: ops.map(encoded), resolve, reject });
-        syncing ??= syncAll();
-      });
-    },
+  async #mendOnly(): Promise<void> {
+    await this.#mend().catch((thrown) => this.#failed(thrown));
+    await this.#syncAll();
+  }
 
-    close() {
-      closing ??= (async () => {
-        await syncing;
-        await Promise.allSettled(unsynced);
-        await db.close();
-      })();
-      return closing;
-    },
-  };
-}
+  #failed(thrown: unknown): EnactorError {
+    const refusal = thrown instanceof EnactorError ? thrown : new EnactorError('store', String(thrown), thrown);
+    this.#failing = { why: refusal.detail, sinceMs: this.#failing?.sinceMs ?? Date.now() };
+    return refusal;
+  }
 
-function sublevelOf(db: Db, name: Sublevel) {
-  return db.sublevel<string, string>(name, { keyEncoding: 'utf8', valueEncoding: 'utf8' });
-}
+  /** Opens the database anew after a failure, and makes it what was acknowledged. Rejects when that does not work yet. */
+  async #mend(): Promise<void> {
+    if (this.#failing === null) return;
+    if (performance.now() - this.#triedMs < REOPEN_PAUSE_MS) throw new EnactorError('store', this.#failing.why);
+    this.#triedMs = performance.now();
+    await Promise.allSettled(this.#unsynced);
+    await this.#db.close().catch(() => {});
+    try {
+      this.#db = await openDatabase(this.#path);
+      const missing = this.#mirror.since(await mirrorOf(this.#db));
+      if (missing.length > 0) await this.#db.batch(missing, true);
+    } catch (thrown) {
+      if (!(thrown instanceof StoreDamagedError)) throw thrown;
+      await this.#beginAnew(thrown.detail, this.#mirror);
+    }
+    this.#failing = null;
+  }
 
-/** A directory of somebody else, or something that is none, is refused before LevelDB gives it a worse name. */
-async function ownDirectory(path: string): Promise<void> {
-  try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
-    const { uid } = await stat(path);
-    const own = process.geteuid?.() ?? uid;
-    if (uid !== own) throw new EnactorError('store', `${path} belongs to user ${uid}, this process runs as ${own}`);
-  } catch (thrown) {
-    if (thrown instanceof EnactorError) throw thrown;
-    const what = ['EEXIST', 'ENOTDIR'].includes(causeCode(thrown)) ? 'is not a directory' : causeText(thrown);
-    throw new EnactorError('store', `cannot use ${path} as database directory: ${what}`, thrown);
+  async #beginAnew(why: string, mirror: Mirror): Promise<void> {
+    await Promise.allSettled(this.#unsynced);
+    await this.#db.close().catch(() => {});
+    try {
+      this.#setAside = { why, path: await setAside(this.#path, Date.now()) };
+      this.#mirror = mirror;
+      this.#db = await openDatabase(this.#path);
+      const all = mirror.since(new Mirror());
+      if (all.length > 0) await this.#db.batch(all, true);
+    } catch (thrown) {
+      throw this.#failed(thrown);
+    }
   }
 }
 
-/** `level` wraps: the reason is in the cause. */
-function causeText(thrown: unknown): string {
-  const error = thrown as { message?: string; cause?: { message?: string } };
-  return error.cause?.message ?? error.message ?? String(thrown);
-}
-
-function causeCode(thrown: unknown): string {
-  const error = thrown as { code?: string; cause?: { code?: string } };
-  return error.cause?.code ?? error.code ?? '';
+/** LevelDB orders keys by their bytes, JavaScript strings by UTF-16 units. */
+function byBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -3,7 +3,7 @@
  * `close`, as a disk does, when it is opened again over the same `disk`.
  */
 import { EnactorError } from '../../core/errors.ts';
-import type { Store } from '../../ports/store.ts';
+import { type Store, type StoreState, soundStore } from '../../ports/store.ts';
 import { decoded, encoded } from './record.ts';
 
 /** Sublevel -> key -> JSON text. Tests may plant text here. */
@@ -11,6 +11,7 @@ export type MemoryDisk = Map<string, Map<string, string>>;
 
 export function memoryStore(disk: MemoryDisk = new Map()): Store {
   let open = true;
+  let state: StoreState = soundStore;
   const records = (name: string) => {
     const found = disk.get(name) ?? new Map<string, string>();
     disk.set(name, found);
@@ -31,6 +32,12 @@ export function memoryStore(disk: MemoryDisk = new Map()): Store {
         else records(op.in).delete(op.key);
       }
     },
+    async setAside(why) {
+      mustBeOpen();
+      disk.clear();
+      state = { ...state, setAside: { why, path: 'nowhere: this store is in memory' } };
+    },
+    state: () => state,
     async close() {
       open = false;
     },
