@@ -3,11 +3,19 @@
  *
  * What it cannot show: that packets flow. The real adapter's tests do.
  */
-import type { EniDevice, EniDeviceWanted, Kernel } from '../ports/kernel.ts';
+import { sandboxKey } from '../core/sandbox.ts';
+import type { EniDevice, EniDeviceWanted, HostKept, HostWanted, Kernel } from '../ports/kernel.ts';
 
 export class FakeKernel implements Kernel {
   readonly devices = new Map<string, EniDevice>();
   readonly missing = new Set<string>();
+  /** Found by the next `keep`, once. */
+  drifts: HostKept['drifts'] = [];
+  /** What `keep` was asked for last. */
+  wanted: HostWanted | null = null;
+  /** Addresses whose connections were ended. */
+  readonly forgotten: string[] = [];
+  #watching = new Set<() => void>();
   hostPrepared = 0;
   #next = 2;
 
@@ -31,5 +39,27 @@ export class FakeKernel implements Kernel {
 
   async tearDownEni({ mac }: { readonly mac: string }): Promise<void> {
     this.devices.delete(mac);
+  }
+
+  async keep(wanted: HostWanted): Promise<HostKept> {
+    this.wanted = wanted;
+    const { drifts } = this;
+    this.drifts = [];
+    return { drifts, whole: wanted.pods.map(({ sandbox }) => sandboxKey(sandbox)), unclaimed: [] };
+  }
+
+  watch(onChange: () => void): () => void {
+    this.#watching.add(onChange);
+    return () => void this.#watching.delete(onChange);
+  }
+
+  /** Tells those who watch. */
+  changed(): void {
+    for (const tell of [...this.#watching]) tell();
+  }
+
+  async forgetConnections(ips: readonly string[]): Promise<number> {
+    this.forgotten.push(...ips);
+    return 0;
   }
 }

@@ -4,20 +4,37 @@
  *
  * What it cannot show: that packets flow. The real adapter's tests do.
  */
+import type { Drift, DriftKind } from '../core/drift.ts';
 import { EnactorError } from '../core/errors.ts';
-import type { EniDevice, EniDeviceWanted, Kernel } from '../ports/kernel.ts';
+import { repairKey } from '../core/repair-ledger.ts';
+import { podKey, type Sandbox, type SandboxKey, sandboxKey } from '../core/sandbox.ts';
+import type { EniDevice, EniDeviceWanted, HostKept, HostWanted, Kernel, SandboxLeft } from '../ports/kernel.ts';
 import type { Life } from './life.ts';
 
 /** Source: src/adapters/datapath/route-table.ts. */
 const ROUTE_TABLE_BASE = 1000;
 
+/** What may be wrong with an ENI's device or with what a pod has on the host. */
+export type Flaw = Extract<DriftKind, 'eniDown' | 'eniRoute' | 'foreignAddress' | 'podRoute' | 'podRule'>;
+
+type PodObjects = { readonly sandbox: Sandbox; readonly ips: readonly string[]; readonly flaws: Set<Flaw> };
+
 export class HostDevices {
+  /** By MAC. */
+  readonly flaws = new Map<string, Set<Flaw>>();
+  /** What plugins have made. */
+  readonly pods = new Map<SandboxKey, PodObjects>();
+  readonly #watching = new Set<() => void>();
   /** By MAC. */
   readonly #links = new Map<string, { readonly ifindex: number; readonly name: string }>();
   /** MAC -> table, of the ENIs that are set up. */
   readonly tables = new Map<string, number>();
   readonly #waiting = new Set<() => void>();
   #next = 2;
+
+  get links(): readonly { readonly mac: string; readonly name: string; readonly ifindex: number }[] {
+    return [...this.#links].map(([mac, link]) => ({ mac, name: link.name, ifindex: link.ifindex }));
+  }
 
   get macs(): ReadonlySet<string> {
     return new Set(this.#links.keys());
@@ -34,6 +51,7 @@ export class HostDevices {
   /** The kernel forgets a device's routes with it; rules stay. */
   unplug(mac: string): void {
     this.#links.delete(mac);
+    this.flaws.delete(mac);
     this.tables.delete(mac);
   }
 
@@ -47,7 +65,73 @@ export class HostDevices {
     if (taken.has(table)) table = ROUTE_TABLE_BASE + link.ifindex;
     while (taken.has(table)) table += 1;
     this.tables.set(mac, table);
+    this.flaws.delete(mac);
     return { ...link, routeTable: table };
+  }
+
+  /** As a plugin does at the end of an ADD. */
+  podMade(sandbox: Sandbox, ips: readonly string[]): void {
+    this.pods.set(sandboxKey(sandbox), { sandbox, ips, flaws: new Set() });
+  }
+
+  /** Somebody else changes the host. False when there is nothing of the kind. */
+  spoil(flaw: Flaw, which: number): boolean {
+    const flaws = flaw.startsWith('pod')
+      ? [...this.pods.values()].map((pod) => pod.flaws)
+      : [...this.tables.keys()].filter((mac) => this.#links.has(mac)).map((mac) => this.#flawsOf(mac));
+    const chosen = flaws[which % Math.max(1, flaws.length)];
+    chosen?.add(flaw);
+    if (chosen !== undefined) for (const tell of [...this.#watching]) tell();
+    return chosen !== undefined;
+  }
+
+  #flawsOf(mac: string): Set<Flaw> {
+    const flaws = this.flaws.get(mac) ?? new Set<Flaw>();
+    this.flaws.set(mac, flaws);
+    return flaws;
+  }
+
+  onChanged(tell: () => void): () => void {
+    this.#watching.add(tell);
+    return () => void this.#watching.delete(tell);
+  }
+
+  keep({ enis, pods, claimed, dead, heldOff, thorough }: HostWanted): HostKept {
+    const drifts: Drift[] = [];
+    const whole: SandboxKey[] = [];
+    const mend = (flaws: Set<Flaw>, of: string, pod: string | null): void => {
+      for (const kind of [...flaws]) {
+        const drift = { kind, object: `${kind} ${of}`, pod, detail: null };
+        const held = heldOff.has(repairKey(drift));
+        if (!held) flaws.delete(kind);
+        drifts.push({ ...drift, outcome: held ? 'heldOff' : 'repaired' });
+      }
+    };
+    for (const eni of enis) {
+      const mac = eni.mac.toLowerCase();
+      if (this.#links.has(mac)) mend(this.#flawsOf(mac), mac, null);
+      else drifts.push({ kind: 'eniDevice', object: mac, pod: null, outcome: 'beyondRepair', detail: null });
+    }
+    for (const { sandbox } of dead) {
+      if (!this.pods.delete(sandboxKey(sandbox))) continue;
+      const pod = podKey(sandbox.pod);
+      drifts.push({ kind: 'leftover', object: sandboxKey(sandbox), pod, outcome: 'repaired', detail: null });
+    }
+    for (const { sandbox, standing } of pods) {
+      const there = this.pods.get(sandboxKey(sandbox));
+      const pod = podKey(sandbox.pod);
+      if (there === undefined) {
+        if (standing === 'seen')
+          drifts.push({ kind: 'podDevice', object: pod, pod, outcome: 'beyondRepair', detail: null });
+        continue;
+      }
+      if (there.flaws.size === 0) whole.push(sandboxKey(sandbox));
+      else if (standing !== 'young') mend(there.flaws, sandboxKey(sandbox), pod);
+    }
+    const unclaimed: SandboxLeft[] = [...this.pods].flatMap(([key, { sandbox, ips }]) =>
+      claimed.has(key) ? [] : [{ sandbox, ips }],
+    );
+    return { drifts, whole, unclaimed: thorough ? unclaimed : [] };
   }
 
   /** Calls `look` whenever a device has appeared; answers with the way to stop. */
@@ -111,8 +195,30 @@ export function pluggedKernel(options: {
           const failure = failing();
           if (failure !== null) return reject(new EnactorError('device', `ENI ${mac}: ${failure}`));
           devices.tables.delete(mac.toLowerCase());
+          devices.flaws.delete(mac.toLowerCase());
           resolve();
         });
+      }),
+    keep: (wanted) => {
+      const failure = failing();
+      const kept = failure === null ? devices.keep(wanted) : null;
+      return life.promise((resolve, reject) => {
+        life.after(delayMs(), () => {
+          if (kept !== null) resolve(kept);
+          else reject(new EnactorError('device', `the host's network: ${failure}`));
+        });
+      });
+    },
+    watch: (onChange) => {
+      const stop = devices.onChanged(() => {
+        if (life.over) stop();
+        else life.after(delayMs(), onChange);
+      });
+      return stop;
+    },
+    forgetConnections: () =>
+      life.promise((resolve) => {
+        life.after(0, () => resolve(0));
       }),
   };
 }

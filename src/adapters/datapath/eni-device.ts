@@ -14,14 +14,18 @@ import { setLink } from '../netlink/wire/link.ts';
 import { replaceRoute } from '../netlink/wire/route.ts';
 import { GONE } from './host-veth.ts';
 import { hostPrefix } from './pod-plan.ts';
-import { ALL_RP_FILTER, deviceSysctl, ensureSysctls, notStrict, readSysctl } from './sysctl.ts';
+import { ALL_RP_FILTER, deviceSysctl, ensureSysctls, notStrict, readSysctl, type Sysctl } from './sysctl.ts';
 
 /** Kinds of device that may be an ENI: `device` is a physical or virtio one, the others are the kernel's names (`veth`). */
 export type EniKind = 'device' | 'veth';
 
 export function findEniLink(host: Netlink, mac: string, kinds: readonly EniKind[]): Link | null {
+  return eniLinkIn(host.links(), mac, kinds);
+}
+
+export function eniLinkIn(links: readonly Link[], mac: string, kinds: readonly EniKind[]): Link | null {
   const wanted = mac.toLowerCase();
-  return host.links().find((link) => link.mac === wanted && !link.loopback && isKind(link, kinds)) ?? null;
+  return links.find((link) => link.mac === wanted && !link.loopback && isKind(link, kinds)) ?? null;
 }
 
 function isKind(link: Link, kinds: readonly EniKind[]): boolean {
@@ -30,12 +34,7 @@ function isKind(link: Link, kinds: readonly EniKind[]): boolean {
 
 /** Idempotent. Throws NetlinkError, or EnactorError for a setting that cannot be written. */
 export function prepareEniLink(host: Netlink, link: Link, wanted: EniDeviceWanted, routeTable: number): void {
-  const dual = wanted.subnet.ipv6Gateway !== null;
-  ensureSysctls([
-    deviceSysctl(4, link.name, 'forwarding', 1),
-    deviceSysctl(4, link.name, 'rp_filter', notStrict(readSysctl(ALL_RP_FILTER))),
-    ...(dual ? ipv6Sysctls(link.name) : []),
-  ]);
+  ensureSysctls(eniSysctls(link.name, wanted.subnet.ipv6Gateway !== null));
   removeOtherAddresses(host, link, wanted.nodeIp);
   host.apply([
     ...(link.mtu === wanted.mtu ? [] : [setLink(link.index, { mtu: wanted.mtu })]),
@@ -62,7 +61,15 @@ function removeOtherAddresses(host: Netlink, link: Link, nodeIp: string): void {
   host.apply(others.map(deleteAddr), GONE);
 }
 
-function ipv6Sysctls(device: string) {
+export function eniSysctls(device: string, dual: boolean): Sysctl[] {
+  return [
+    deviceSysctl(4, device, 'forwarding', 1),
+    deviceSysctl(4, device, 'rp_filter', notStrict(readSysctl(ALL_RP_FILTER))),
+    ...(dual ? ipv6Sysctls(device) : []),
+  ];
+}
+
+function ipv6Sysctls(device: string): Sysctl[] {
   return [
     deviceSysctl(6, device, 'disable_ipv6', 0),
     deviceSysctl(6, device, 'accept_ra', 0),

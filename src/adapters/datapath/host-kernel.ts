@@ -1,22 +1,29 @@
 /**
  * Port Kernel over rtnetlink and /proc/sys, for the daemon.
  *
- * Waiting for a device polls the list of links: a list of 200 takes about 2 ms, an ENI appears seconds after its attach, and a
- * multicast socket would have to poll too, as nothing here can wait on a descriptor of ours without a thread. All work between
+ * Waiting for a device polls the list of links: a list of 200 takes about 2 ms, and an ENI appears seconds after its attach. Nothing
+ * here can wait on a descriptor of ours without a thread, so the multicast socket of `watch` is read by a timer too (one recv, some
+ * microseconds, when nothing has come). All work between
  * two awaits is synchronous, so two ENIs that settle at once cannot pick one table.
  */
 import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EnactorError } from '../../core/errors.ts';
 import type { Family } from '../../core/ip.ts';
-import type { EniDevice, EniDeviceWanted, Kernel } from '../../ports/kernel.ts';
+import type { SandboxKey } from '../../core/sandbox.ts';
+import type { EniDevice, EniDeviceWanted, HostKept, HostWanted, Kernel } from '../../ports/kernel.ts';
+import { ChangeSocket } from '../netlink/change-socket.ts';
+import { forgetConnections } from '../netlink/connections.ts';
 import type { Libc } from '../netlink/libc.ts';
 import { Netlink } from '../netlink/netlink.ts';
 import { deleteRoute } from '../netlink/wire/route.ts';
 import { deleteRule } from '../netlink/wire/rule.ts';
+import { mayBeDrift } from './drift-signs.ts';
 import { type EniKind, findEniLink, prepareEniLink } from './eni-device.ts';
 import { GONE } from './host-veth.ts';
+import { keepHost } from './keep-host.ts';
 import { pickRouteTable, ROUTE_TABLE_BASE } from './route-table.ts';
+import type { SandboxDevice } from './sandbox-device.ts';
 import { deviceSysctl, ensureSysctls, readSysctl, type Sysctl } from './sysctl.ts';
 
 export type HostKernelOptions = {
@@ -27,6 +34,8 @@ export type HostKernelOptions = {
   readonly pollMs?: number;
   /** A device of the MAC that cannot be set up is tried again for this long: udev renames it while we look. */
   readonly retryMs?: number;
+  /** How often what has changed is asked for while somebody watches. */
+  readonly watchMs?: number;
 };
 
 const FAMILIES: readonly Family[] = [4, 6];
@@ -38,6 +47,9 @@ export class HostKernel implements Kernel {
   readonly #ipv6: boolean;
   readonly #pollMs: number;
   readonly #retryMs: number;
+  readonly #watchMs: number;
+  /** What the devices of a sandbox are called. */
+  readonly #devices = new Map<SandboxKey, SandboxDevice>();
   /** MAC -> table, of the ENIs this process has set up. */
   readonly #tables = new Map<string, number>();
 
@@ -47,6 +59,7 @@ export class HostKernel implements Kernel {
     this.#ipv6 = options.ipv6 ?? false;
     this.#pollMs = options.pollMs ?? 50;
     this.#retryMs = options.retryMs ?? 2_000;
+    this.#watchMs = options.watchMs ?? 200;
   }
 
   /**
@@ -115,6 +128,57 @@ export class HostKernel implements Kernel {
       host.close();
     }
   }
+
+  async keep(wanted: HostWanted): Promise<HostKept> {
+    try {
+      const host = new Netlink(this.#libc);
+      try {
+        return keepHost(host, wanted, this.#kinds, this.#devices);
+      } finally {
+        host.close();
+      }
+    } catch (error) {
+      throw hostError(error);
+    }
+  }
+
+  watch(onChange: () => void): () => void {
+    const socket = this.#changeSocket();
+    const timer = setInterval(() => {
+      try {
+        const { changes, overrun } = socket.read();
+        const macs = new Set(this.#tables.keys());
+        if (overrun || changes.some((change) => mayBeDrift(change, macs))) onChange();
+      } catch {
+        onChange(); // what cannot be heard has to be looked at
+      }
+    }, this.#watchMs).unref();
+    return () => {
+      clearInterval(timer);
+      socket.close();
+    };
+  }
+
+  async forgetConnections(ips: readonly string[]): Promise<number> {
+    try {
+      return forgetConnections(this.#libc, ips);
+    } catch (error) {
+      throw hostError(error);
+    }
+  }
+
+  #changeSocket(): ChangeSocket {
+    try {
+      return new ChangeSocket(this.#libc);
+    } catch (error) {
+      throw hostError(error);
+    }
+  }
+}
+
+function hostError(error: unknown): EnactorError {
+  if (error instanceof EnactorError) return error;
+  return new EnactorError('device', `the host's network: ${error instanceof Error ? error.message : error}`, error);
 }
 
 function keepAdvertisedRoutes(): Sysctl[] {

@@ -184,7 +184,7 @@ export class PodNetwork {
 }
 
 /** disable_ipv6 first: the other IPv6 settings do nothing before. The host keeps no router's advice on a pod's device. */
-function hostSysctls(device: string, dual: boolean): Sysctl[] {
+export function hostSysctls(device: string, dual: boolean): Sysctl[] {
   const ipv4 = [
     deviceSysctl(4, device, 'forwarding', 1),
     deviceSysctl(4, device, 'rp_filter', notStrict(readSysctl(ALL_RP_FILTER))),

@@ -13,6 +13,7 @@ import { DEFAULT_IF_NAME, type Sandbox, sandboxKey } from '../../core/sandbox.ts
 import { sha1Hex } from '../../core/sha1.ts';
 
 export const HOST_VETH_PREFIX = 'cali';
+export const ALIAS_MARK = 'enactor:';
 const DIGITS = 11; // with the prefix 15 characters, the most a device name can have
 
 type Names = Pick<Sandbox, 'containerId' | 'ifName'>;
@@ -23,7 +24,7 @@ export type SandboxDevice = {
   /** The mark of ownership. */
   readonly hostMac: string;
   readonly podMac: string;
-  /** For people (`ip link` shows it); nothing reads it back. */
+  /** For people (`ip link` shows it), and for finding what dead sandboxes left: it is believed only with the MAC that goes with it. */
   readonly alias: string;
 };
 
@@ -34,7 +35,7 @@ export function sandboxDevice(sandbox: Names & Pick<Sandbox, 'pod'>): SandboxDev
     hostNames: [hostVethName({ namespace, name }, sandbox.ifName), HOST_VETH_PREFIX + digest.slice(-DIGITS)],
     hostMac: macOf(digest.slice(0, 12)),
     podMac: macOf(digest.slice(12, 24)),
-    alias: `enactor:${namespace}/${name} ${sandbox.ifName} ${sandbox.containerId}`,
+    alias: `${ALIAS_MARK}${namespace}/${name} ${sandbox.ifName} ${sandbox.containerId}`,
   };
 }
 

@@ -13,6 +13,14 @@ export function readSysctl(path: string): string | null {
   return existsSync(path) ? readFileSync(path, 'utf8').trim() : null;
 }
 
+/** Those that the kernel has and that say otherwise. */
+export function differing(wanted: readonly Sysctl[]): Sysctl[] {
+  return wanted.filter(({ path, value }) => {
+    const current = readSysctl(path);
+    return current !== null && current !== value;
+  });
+}
+
 /**
  * Writes what differs, so that a read-only /proc/sys with the right values is good enough; a setting the kernel lacks is
  * skipped. Throws EnactorError `device` that names the path.

@@ -25,10 +25,10 @@ const DUMP_MAX_TRIES = 10;
 export type Outcome = { readonly error: NetlinkError | null; readonly data: readonly Buffer[] };
 
 /**
- * One rtnetlink socket, in the namespace it was opened in, whatever namespace the thread is in later.
+ * One netlink socket, of rtnetlink where nothing else is said, in the namespace it was opened in, whatever namespace the thread is in later.
  *
  * Calls are synchronous: the kernel has done the work and queued its answers when send returns, so nothing is waited for.
- * Not for multicast.
+ * Not for multicast (change-socket.ts).
  */
 export class NetlinkSocket {
   readonly #libc: Libc;
@@ -38,10 +38,10 @@ export class NetlinkSocket {
   #sequence = 0;
   #closed = false;
 
-  constructor(libc: Libc, netnsFd: number | null = null) {
+  constructor(libc: Libc, netnsFd: number | null = null, protocol = NETLINK_ROUTE) {
     this.#libc = libc;
     this.#kernel.writeUInt16LE(AF_NETLINK, 0);
-    const open = (): number => libc.socket(AF_NETLINK, SOCK_RAW_CLOEXEC, NETLINK_ROUTE);
+    const open = (): number => libc.socket(AF_NETLINK, SOCK_RAW_CLOEXEC, protocol);
     this.#fd = netnsFd === null ? open() : inNamespace(libc, netnsFd, open);
     if (this.#fd < 0) throw new NetlinkError(-this.#fd, 'open', 'netlink socket');
     // Older kernels lack some of these; then errors come without text and dumps without a filter.

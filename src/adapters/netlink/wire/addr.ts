@@ -1,7 +1,7 @@
 /** RTM_*ADDR. Source: rtnetlink(7); linux/if_addr.h. */
 import { type Family, familyOf, ipBytes, ipFromBytes } from '../../../core/ip.ts';
 import type { Addr, NewAddr } from '../addr.ts';
-import { attribute, attributes, u32Attribute } from './attribute.ts';
+import { attribute, attributes, u32Attribute, u32Of } from './attribute.ts';
 import { afOf } from './family.ts';
 import { CREATE, DUMP, EXCLUSIVE, REPLACE, type Request } from './message.ts';
 
@@ -12,6 +12,7 @@ const IFA_ADDRESS = 1;
 const IFA_LOCAL = 2;
 const IFA_FLAGS = 8;
 const IFA_F_NODAD = 0x02;
+const IFA_F_PERMANENT = 0x80;
 const HEADER_BYTES = 8;
 
 /** EEXIST when the device has it already. */
@@ -39,11 +40,13 @@ export function decodeAddr(body: Buffer): Addr {
   const found = attributes(body, HEADER_BYTES);
   // On point-to-point devices IFA_ADDRESS is the far end.
   const ip = found.get(IFA_LOCAL) ?? found.get(IFA_ADDRESS);
+  const flags = u32Of(found.get(IFA_FLAGS)) ?? body.readUInt8(2);
   return {
     linkIndex: body.readUInt32LE(4),
     ip: ip === undefined ? '' : ipFromBytes(ip),
     prefix: body.readUInt8(1),
     scope: body.readUInt8(3),
+    dynamic: (flags & IFA_F_PERMANENT) === 0,
   };
 }
 

@@ -25,6 +25,8 @@ export type Request = {
   readonly type: number;
   readonly flags: number;
   readonly body: Uint8Array;
+  /** For families whose request types do not tell a GET (all but rtnetlink). */
+  readonly dump?: boolean;
   readonly operation: string;
   readonly object: string;
 };
@@ -53,7 +55,7 @@ export function encodeRequest(request: Request, sequence: number): Buffer {
 
 /** Only GET requests read these bits as "dump"; elsewhere they are REPLACE and EXCLUSIVE. */
 export function isDump(request: Request): boolean {
-  return (request.type & 3) === 2 && (request.flags & DUMP) === DUMP;
+  return request.dump === true || ((request.type & 3) === 2 && (request.flags & DUMP) === DUMP);
 }
 
 /** Splits one datagram. Bodies are copies: the receive buffer is used again. */

@@ -11,6 +11,7 @@ const RTM_GETROUTE = 26;
 const RTA_DST = 1;
 const RTA_OIF = 4;
 const RTA_GATEWAY = 5;
+const RTA_PRIORITY = 6;
 const RTA_TABLE = 15;
 const RTPROT_BOOT = 3; // what `ip route` writes, so that no network manager takes them for its own
 const RTN_UNICAST = 1;
@@ -64,6 +65,8 @@ export function decodeRoute(body: Buffer): Route | null {
     linkIndex: u32Of(found.get(RTA_OIF)),
     scope: body.readUInt8(6),
     onLink: (flags & RTNH_F_ONLINK) !== 0,
+    protocol: body.readUInt8(5),
+    metric: u32Of(found.get(RTA_PRIORITY)) ?? 0,
   };
 }
 
@@ -112,6 +115,7 @@ function selectors(route: RouteMatch): Buffer[] {
   if (route.destination !== null) parts.push(attribute(RTA_DST, ipBytes(route.destination.ip)));
   if (route.gateway) parts.push(attribute(RTA_GATEWAY, ipBytes(route.gateway)));
   if (route.linkIndex) parts.push(u32Attribute(RTA_OIF, route.linkIndex));
+  if (route.metric) parts.push(u32Attribute(RTA_PRIORITY, route.metric));
   parts.push(u32Attribute(RTA_TABLE, route.table));
   return parts;
 }

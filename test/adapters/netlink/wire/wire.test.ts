@@ -171,7 +171,13 @@ test('address: /32 on a device, and IPv6 without duplicate detection', (t) => {
   const v6 = addAddr({ linkIndex: 7, ip: 'fd00::2', prefix: 128, noDad: true });
   const bytes = 'fd000000000000000000000000000002';
   t.equal(bodyOf(v6), hex('0a 80 00 00 07000000', `1400 0200 ${bytes}`, `1400 0100 ${bytes}`, '0800 0800 02000000'));
-  t.strictSame(decodeAddr(Buffer.from(v6.body)), { linkIndex: 7, ip: 'fd00::2', prefix: 128, scope: 0 });
+  t.strictSame(decodeAddr(Buffer.from(v6.body)), {
+    linkIndex: 7,
+    ip: 'fd00::2',
+    prefix: 128,
+    scope: 0,
+    dynamic: true, // a request does not say IFA_F_PERMANENT: the kernel adds it where there is no lifetime
+  });
   t.end();
 });
 
@@ -193,7 +199,7 @@ test('route: a host route, and a default route in a table above 255 with a gatew
     bodyOf(request),
     hex('02 00 00 00 00 03 00 01 04000000', '0800 0500 c0a800fd', '0800 0400 07000000', '0800 0f00 ef030000'),
   );
-  t.strictSame(decodeRoute(Buffer.from(request.body)), { ...defaultRoute, scope: 0 });
+  t.strictSame(decodeRoute(Buffer.from(request.body)), { ...defaultRoute, scope: 0, protocol: 3, metric: 0 });
   t.equal(
     bodyOf(deleteRoute(v4Route)).slice(0, 24),
     hex('02 20 00 00 fe 00 ff 00 00000000'),

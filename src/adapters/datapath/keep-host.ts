@@ -1,0 +1,59 @@
+/**
+ * One round of repair: reads the host once, lists what is not as wanted, and mends what may be mended now. Synchronous, so that no lease
+ * is made or released meanwhile.
+ */
+import type { Drift } from '../../core/drift.ts';
+import { repairKey } from '../../core/repair-ledger.ts';
+import { sandboxKey } from '../../core/sandbox.ts';
+import type { HostKept, HostWanted } from '../../ports/kernel.ts';
+import type { Netlink } from '../netlink/netlink.ts';
+import { type EniKind, eniLinkIn } from './eni-device.ts';
+import { eniFixes } from './eni-drift.ts';
+import type { Fix } from './fix.ts';
+import { HostView } from './host-view.ts';
+import { leftoverFixes, podFixes, strayRuleFixes, unclaimedIn, vethsByMac } from './pod-drift.ts';
+import { type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
+import { ensureSysctls } from './sysctl.ts';
+
+/** `devices` remembers what a sandbox's devices are called, which takes two hashes each. Throws NetlinkError when nothing can be read. */
+export function keepHost(
+  netlink: Netlink,
+  wanted: HostWanted,
+  kinds: readonly EniKind[],
+  devices: Map<string, SandboxDevice>,
+): HostKept {
+  const view = new HostView(netlink);
+  const veths = vethsByMac(view);
+  const fixes: Fix[] = [];
+  const whole: string[] = [];
+  for (const eni of wanted.enis) {
+    fixes.push(...eniFixes(view, eni, eniLinkIn(view.links, eni.mac, kinds), wanted.thorough));
+    fixes.push(...strayRuleFixes(view, eni.freeIps));
+  }
+  for (const left of wanted.dead) fixes.push(...leftoverFixes(view, veths, left));
+  for (const pod of wanted.pods) {
+    const key = sandboxKey(pod.sandbox);
+    const device = devices.get(key) ?? sandboxDevice(pod.sandbox);
+    devices.set(key, device);
+    const found = podFixes(view, veths, pod, device, wanted.thorough);
+    fixes.push(...found.fixes);
+    if (found.whole) whole.push(key);
+  }
+  for (const key of devices.keys()) if (!wanted.claimed.has(key)) devices.delete(key);
+  const drifts = fixes.map((fix) => carriedOut(netlink, fix, wanted.heldOff));
+  return { drifts, whole, unclaimed: wanted.thorough ? unclaimedIn(view, wanted.claimed) : [] };
+}
+
+function carriedOut(netlink: Netlink, fix: Fix, heldOff: ReadonlySet<string>): Drift {
+  const { kind, object, pod, detail, requests, settings = [], tolerated = [] } = fix;
+  const drift = { kind, object, pod, detail };
+  if (requests.length + settings.length === 0) return { ...drift, outcome: 'beyondRepair' };
+  if (heldOff.has(repairKey(fix))) return { ...drift, outcome: 'heldOff' };
+  try {
+    ensureSysctls(settings);
+    netlink.apply(requests, tolerated);
+    return { ...drift, outcome: 'repaired' };
+  } catch (error) {
+    return { ...drift, outcome: 'failed', detail: error instanceof Error ? error.message : String(error) };
+  }
+}
