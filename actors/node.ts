@@ -21,7 +21,9 @@ import { eniLogic } from './eni.ts';
 import { identifyLogic } from './identify.ts';
 import { Inputs } from './inputs.ts';
 import { Intents } from './intents.ts';
+import { kernelKeeperLogic } from './kernel-keeper.ts';
 import { leaseLogic } from './lease.ts';
+import { livingIn } from './living.ts';
 import type { NodePorts } from './ports.ts';
 import { recoverLogic } from './recover.ts';
 import { reportOf } from './report.ts';
@@ -77,6 +79,7 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     inspect: (event) => {
       if (event.type === '@xstate.snapshot') noteState(event.actorRef as AnyActorRef);
       inputs.inspect(event, nameOf);
+      kernelKeeper: kernelKeeperLogic({ ...ports, settings, living: () => livingIn(root, facts().nodeIp) }),
       inspect?.(event);
     },
   });

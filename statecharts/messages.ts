@@ -117,4 +117,7 @@ export type PoolEvent =
   | { readonly type: 'periodEnded'; readonly atMs: number }
   | { readonly type: 'reclaimDue'; readonly atMs: number };
 
+/** Something has changed in the host's network that may not be as it should. */
+export type KernelKeeperEvent = { readonly type: 'kernelChanged'; readonly atMs: number };
+
 export type NodeEvent = Ask | Release | Forget | { readonly type: 'stop'; readonly atMs: number };

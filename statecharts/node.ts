@@ -6,6 +6,7 @@
  */
 import { type ActorRefFrom, assign, enqueueActions, type PromiseActorLogic, sendTo, setup } from 'xstate';
 import { type Failure, failureOf } from '../src/core/errors.ts';
+import { repairTimesOf } from '../src/core/keeper-settings.ts';
 import type { Lease } from '../src/core/lease.ts';
 import { managedMax } from '../src/core/managed-enis.ts';
 import type { Settings } from '../src/core/settings.ts';
@@ -15,8 +16,9 @@ import type { AdoptedEni, EniFactoryInput, VSwitchOption } from './eni-factory-c
 import type { idlePoolMachine } from './idle-pool.ts';
 import type { IdlePoolInput } from './idle-pool-context.ts';
 import type { leasesMachine } from './leases.ts';
+import type { kernelKeeperMachine } from './kernel-keeper.ts';
 import type { Answer, NodeEvent } from './messages.ts';
-import { ENI_FACTORY, IDLE_POOL, LEASES, leasesIn } from './receptionist.ts';
+import { ENI_FACTORY, IDLE_POOL, KERNEL_KEEPER, LEASES, leasesIn } from './receptionist.ts';
 
 /** What the instance is and may own. */
 export type NodeFacts = {
@@ -70,6 +72,7 @@ export const nodeMachine = setup({
   },
   delays: {
     backoff: ({ context }) =>
+    kernelKeeper: typeof kernelKeeperMachine;
       Math.min(context.settings.backoffMs * 2 ** Math.max(0, context.failures - 1), context.settings.backoffMaxMs),
   },
   actions: {
@@ -196,6 +199,23 @@ export const nodeMachine = setup({
           on: {
             stop: 'draining',
             allocate: { actions: 'forward' },
+        {
+          src: 'kernelKeeper',
+          id: KERNEL_KEEPER,
+          systemId: KERNEL_KEEPER,
+          input: ({ context: { settings, nowMs } }) => ({
+            periodMs: settings.kernelPeriodMs,
+            gatherMs: settings.kernelGatherMs,
+            backoffMs: settings.backoffMs,
+            backoffMaxMs: settings.backoffMaxMs,
+            repairTimes: repairTimesOf(settings),
+            nowMs,
+          }),
+          onError: {
+            target: 'failed',
+            actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'kernelKeeper' }) },
+          },
+        },
             release: { actions: 'forward' },
             forget: { actions: 'forward' },
           },

@@ -13,6 +13,7 @@ type System = ActorSystem<any>;
 export const LEASES = 'leases';
 export const ENI_FACTORY = 'eniFactory';
 export const IDLE_POOL = 'idlePool';
+export const KERNEL_KEEPER = 'kernelKeeper';
 
 export const leasesIn = (system: System): Singleton<LeasesEvent> => system.get(LEASES) as Singleton<LeasesEvent>;
 export const eniFactoryIn = (system: System): Singleton<FactoryEvent> =>

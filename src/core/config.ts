@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { duration, period } from './duration-key.ts';
 import { EnactorError } from './errors.ts';
 import { familyOf, parseCidr } from './ip.ts';
+import { keeperKeys, keeperSettingsOf } from './keeper-settings.ts';
 import { placementSettingsOf, poolKeys } from './pool-keys.ts';
 import { defaultSettings, type Settings } from './settings.ts';
 import { ignoredKeys, refusalOf, unsupportedKeys } from './terway-keys.ts';
@@ -42,6 +43,7 @@ const cidrs = z
 
 const schema = z.strictObject({
   ...poolKeys,
+  ...keeperKeys,
   access_key: z.string().default(''),
   access_secret: z.string().default(''),
   cluster_id: z.string().max(128).default(defaultSettings.clusterId),
@@ -132,6 +134,7 @@ function configOf(file: File, nodeName: string, notes: readonly string[]): Confi
     more.push('ip_warm_up_size: warms nothing up, since max_pool_size is 0');
   const settings: Settings = {
     ...placementSettingsOf(file, scaled),
+    ...keeperSettingsOf(file, scaled),
     nodeName,
     clusterId: file.cluster_id,
     minIdle: Math.min(minIdle, maxIdle),

@@ -46,9 +46,13 @@ export const repairKey = ({ kind, object }: Pick<Drift, 'kind' | 'object'>): str
 
 export const isContested = (entry: Pick<RepairEntry, 'undone'>): boolean => entry.undone >= CONTESTED;
 
-/** Keys of what may not be touched yet. */
-export function heldOff(ledger: RepairLedger, nowMs: number): readonly string[] {
-  return ledger.filter((entry) => entry.untilMs > nowMs).map(repairKey);
+export type HeldOff = { readonly key: string; readonly untilMs: number };
+
+/** What may not be touched yet. */
+export function heldOff(ledger: RepairLedger, nowMs: number): readonly HeldOff[] {
+  return ledger
+    .filter((entry) => entry.untilMs > nowMs)
+    .map((entry) => ({ key: repairKey(entry), untilMs: entry.untilMs }));
 }
 
 /** When the next thing that was found and left alone may be touched; null when there is none. */

@@ -2,9 +2,12 @@
  * Every limit and period the actors use, validated and frozen. Durations are real milliseconds: the factor `speed` of the
  * configuration has already divided them.
  */
+import { defaultKeeperSettings, type KeeperSettings } from './keeper-settings.ts';
 import { defaultPlacementSettings, type PlacementSettings } from './placement-settings.ts';
 
-export type Settings = PlacementSettings & {
+type PolicySettings = PlacementSettings & KeeperSettings;
+
+export type Settings = PolicySettings & {
   readonly nodeName: string;
   /** Names the cluster in the tags of what we create; empty when unknown. */
   readonly clusterId: string;
@@ -53,6 +56,7 @@ export const ASSIGN_MAX = 10;
 
 export const defaultSettings: Omit<Settings, 'nodeName'> = {
   ...defaultPlacementSettings,
+  ...defaultKeeperSettings,
   clusterId: '',
   minIdle: 0,
   maxIdle: 0,

@@ -2,7 +2,7 @@
  * A run again from its inputs alone: the same charts with hands that never answer and a clock that never ticks, and every answer and
  * tick from the journal.
  */
-import { type AnyActorRef, type AnyMachineSnapshot, createActor, fromPromise } from 'xstate';
+import { type AnyActorRef, type AnyMachineSnapshot, createActor, fromCallback, fromPromise } from 'xstate';
 import { statePath } from '../../actors/state-path.ts';
 import { type Input, livingInput } from '../../src/core/input-journal.ts';
 import type { Settings } from '../../src/core/settings.ts';
@@ -10,6 +10,7 @@ import { eniMachine } from '../../statecharts/eni.ts';
 import type { EniContext } from '../../statecharts/eni-context.ts';
 import { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
 import { idlePoolMachine } from '../../statecharts/idle-pool.ts';
+import { kernelKeeperMachine } from '../../statecharts/kernel-keeper.ts';
 import { leaseMachine } from '../../statecharts/lease.ts';
 import { leasesMachine } from '../../statecharts/leases.ts';
 import { nodeMachine } from '../../statecharts/node.ts';
@@ -37,8 +38,11 @@ export function replayed(records: readonly Input[], settings: Settings) {
     actors: { ...unanswered('survey'), eni: eniMachine.provide(hands(...ENI_HANDS)) },
   });
   const leases = leasesMachine.provide({ actors: { lease: leaseMachine.provide(hands('persist', 'erase')) } });
+  const kernelKeeper = kernelKeeperMachine.provide({
+    actors: { ...unanswered('sweep'), watch: fromCallback(() => undefined) },
+  } as never);
   const machine = nodeMachine.provide({
-    actors: { ...unanswered('identify', 'recover'), leases, eniFactory, idlePool: idlePoolMachine },
+    actors: { ...unanswered('identify', 'recover'), leases, eniFactory, idlePool: idlePoolMachine, kernelKeeper },
   });
   const byName = new Map<string, AnyActorRef>();
   const root = createActor(machine, {

@@ -138,7 +138,7 @@ export function leftoverFixes(view: HostView, veths: ReadonlyMap<string, Link>, 
     ...rules.map((rule) => deleteRule(rule)),
     ...(link === null ? [] : [deleteLink(link)]), // takes its routes along
   ];
-  const object = `${pod} ${left.sandbox.ifName} ${left.sandbox.containerId}`;
+  const object = sandboxKey(left.sandbox);
   return [{ kind: 'leftover', object, pod, detail: link?.name ?? null, requests, tolerated: GONE }];
 }
 

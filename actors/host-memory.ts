@@ -1,0 +1,77 @@
+/**
+ * What the looks at the host so far have shown of sandboxes: of which all was there once, and which were given back since.
+ *
+ * That the plugin has done its part nobody says. It is known by seeing: once all of a sandbox's objects were there, what is missing later is
+ * drift; and an ADD that began longer ago than a plugin lives is over, however it went.
+ */
+import type { Lease } from '../src/core/lease.ts';
+import { PLUGIN_DEADLINE_MS } from '../src/core/limits.ts';
+import { type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
+import type { HostKept, HostWanted, PodKept, SandboxLeft } from '../src/ports/kernel.ts';
+
+/** Looks at the clock of the plugin and at ours differ by what an answer takes. */
+const GRACE_MS = 5_000;
+
+type Dying = SandboxLeft & { readonly sinceMs: number };
+
+export class HostMemory {
+  readonly #leftoverGraceMs: number;
+  readonly #seen = new Set<SandboxKey>();
+  #held = new Map<SandboxKey, SandboxLeft>();
+  readonly #dying = new Map<SandboxKey, Dying>();
+
+  constructor(leftoverGraceMs: number) {
+    this.#leftoverGraceMs = leftoverGraceMs;
+  }
+
+  /** @param leases those that are bound @param claimed every sandbox that has a lease in whatever state, or asks for one */
+  wanted(
+    leases: readonly Lease[],
+    claimed: ReadonlySet<SandboxKey>,
+    nowMs: number,
+  ): Pick<HostWanted, 'pods' | 'claimed' | 'dead'> {
+    const held = new Map(leases.map((lease) => [sandboxKey(lease.sandbox), leftOf(lease)]));
+    for (const [key, left] of this.#held)
+      if (!held.has(key) && !claimed.has(key) && !this.#dying.has(key))
+        this.#dying.set(key, { ...left, sinceMs: nowMs });
+    for (const key of claimed) this.#dying.delete(key);
+    for (const key of this.#seen) if (!claimed.has(key)) this.#seen.delete(key);
+    this.#held = held;
+    return {
+      pods: leases.map((lease) => this.#podOf(lease, nowMs)),
+      claimed,
+      dead: [...this.#dying.values()].filter(({ sinceMs }) => nowMs - sinceMs >= this.#leftoverGraceMs),
+    };
+  }
+
+  /** What the look has shown. `released`: of the unclaimed ones, those of which the store says that they were given back. */
+  learn(kept: HostKept, dead: readonly SandboxLeft[], released: readonly SandboxLeft[], nowMs: number): void {
+    for (const key of kept.whole) this.#seen.add(key);
+    const failed = new Set(
+      kept.drifts.filter(({ kind, outcome }) => kind === 'leftover' && outcome !== 'repaired').map((one) => one.object),
+    );
+    for (const { sandbox } of dead) if (!failed.has(sandboxKey(sandbox))) this.#dying.delete(sandboxKey(sandbox));
+    for (const left of released) {
+      const key = sandboxKey(left.sandbox);
+      if (!this.#dying.has(key)) this.#dying.set(key, { ...left, sinceMs: nowMs });
+    }
+  }
+
+  /** When what the first of them left may go. */
+  get nextLeftoverMs(): number | null {
+    const instants = [...this.#dying.values()].map(({ sinceMs }) => sinceMs + this.#leftoverGraceMs);
+    return instants.length === 0 ? null : Math.min(...instants);
+  }
+
+  #podOf({ sandbox, grant, boundAtMs }: Lease, nowMs: number): PodKept {
+    const old = nowMs - boundAtMs >= PLUGIN_DEADLINE_MS + GRACE_MS;
+    const standing = this.#seen.has(sandboxKey(sandbox)) ? 'seen' : old ? 'old' : 'young';
+    return { sandbox, ips: ipsOf(grant.address), routeTable: grant.eni.device.routeTable, standing };
+  }
+}
+
+const leftOf = ({ sandbox, grant }: Lease): SandboxLeft => ({ sandbox, ips: ipsOf(grant.address) });
+
+function ipsOf({ ipv4, ipv6 }: Lease['grant']['address']): readonly string[] {
+  return ipv6 === null ? [ipv4] : [ipv4, ipv6];
+}

@@ -1,0 +1,44 @@
+/** The actors as they are at this very moment, for hands that act on what is true now and not on what a chart was told. */
+import type { AnyActorRef } from 'xstate';
+import type { Lease } from '../src/core/lease.ts';
+import { type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
+import type { EniContext } from '../statecharts/eni-context.ts';
+import type { LeaseContext } from '../statecharts/lease.ts';
+import type { NodeRef } from '../statecharts/node.ts';
+import { ENI_FACTORY, LEASES } from '../statecharts/receptionist.ts';
+
+export type LivingNode = {
+  readonly nodeIp: string;
+  /** ENIs in use. */
+  readonly enis: readonly EniContext[];
+  /** Leases that are bound. */
+  readonly leases: readonly Lease[];
+  /** Sandboxes that have a lease actor, in whatever state. */
+  readonly claimed: ReadonlySet<SandboxKey>;
+};
+
+type Snapshot = { readonly status: string; readonly value?: unknown; readonly context?: unknown };
+
+export function livingIn(root: NodeRef, nodeIp: string): LivingNode {
+  const enis = childrenOf(root.system.get(ENI_FACTORY)).flatMap(([id, { value, context }]) =>
+    id.startsWith('eni:') && typeof value === 'object' && value !== null && 'inUse' in value
+      ? [context as EniContext]
+      : [],
+  );
+  const all = childrenOf(root.system.get(LEASES)).filter(([id]) => id.startsWith('lease:'));
+  const leases = all.flatMap(([, { value, context }]) => {
+    const { lease } = context as LeaseContext;
+    return value === 'bound' && lease !== null ? [lease] : [];
+  });
+  const claimed = new Set(all.map(([, { context }]) => sandboxKey((context as LeaseContext).sandbox)));
+  return { nodeIp, enis, leases, claimed };
+}
+
+function childrenOf(actor: unknown): [string, Snapshot][] {
+  const { children = {} } = ((actor as AnyActorRef | undefined)?.getSnapshot() ?? {}) as {
+    children?: Record<string, AnyActorRef>;
+  };
+  return Object.entries(children)
+    .map(([id, child]): [string, Snapshot] => [id, child.getSnapshot() as Snapshot])
+    .filter(([, { status }]) => status === 'active');
+}
