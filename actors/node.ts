@@ -71,6 +71,7 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
         actors: { eni: eniLogic({ ...ports, settings, facts, intents }), survey: surveyLogic({ ...ports, facts }) },
       }),
       idlePool: idlePoolMachine,
+      kernelKeeper: kernelKeeperLogic({ ...ports, settings, living: () => livingIn(root, facts().nodeIp) }),
     },
   });
   const root = createActor(logic, {
@@ -79,7 +80,6 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     inspect: (event) => {
       if (event.type === '@xstate.snapshot') noteState(event.actorRef as AnyActorRef);
       inputs.inspect(event, nameOf);
-      kernelKeeper: kernelKeeperLogic({ ...ports, settings, living: () => livingIn(root, facts().nodeIp) }),
       inspect?.(event);
     },
   });

@@ -15,8 +15,8 @@ import type { eniFactoryMachine } from './eni-factory.ts';
 import type { AdoptedEni, EniFactoryInput, VSwitchOption } from './eni-factory-context.ts';
 import type { idlePoolMachine } from './idle-pool.ts';
 import type { IdlePoolInput } from './idle-pool-context.ts';
-import type { leasesMachine } from './leases.ts';
 import type { kernelKeeperMachine } from './kernel-keeper.ts';
+import type { leasesMachine } from './leases.ts';
 import type { Answer, NodeEvent } from './messages.ts';
 import { ENI_FACTORY, IDLE_POOL, KERNEL_KEEPER, LEASES, leasesIn } from './receptionist.ts';
 
@@ -69,10 +69,10 @@ export const nodeMachine = setup({
     eniFactory: typeof eniFactoryMachine;
     leases: typeof leasesMachine;
     idlePool: typeof idlePoolMachine;
+    kernelKeeper: typeof kernelKeeperMachine;
   },
   delays: {
     backoff: ({ context }) =>
-    kernelKeeper: typeof kernelKeeperMachine;
       Math.min(context.settings.backoffMs * 2 ** Math.max(0, context.failures - 1), context.settings.backoffMaxMs),
   },
   actions: {
@@ -192,13 +192,6 @@ export const nodeMachine = setup({
             actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'eniFactory' }) },
           },
         },
-      ],
-      initial: 'serving',
-      states: {
-        serving: {
-          on: {
-            stop: 'draining',
-            allocate: { actions: 'forward' },
         {
           src: 'kernelKeeper',
           id: KERNEL_KEEPER,
@@ -216,6 +209,13 @@ export const nodeMachine = setup({
             actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'kernelKeeper' }) },
           },
         },
+      ],
+      initial: 'serving',
+      states: {
+        serving: {
+          on: {
+            stop: 'draining',
+            allocate: { actions: 'forward' },
             release: { actions: 'forward' },
             forget: { actions: 'forward' },
           },
