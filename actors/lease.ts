@@ -6,11 +6,23 @@ import { sandboxKey } from '../src/core/sandbox.ts';
 import { leaseMachine } from '../statecharts/lease.ts';
 import type { NodePorts } from './ports.ts';
 
-export function leaseLogic({ store, clock }: Pick<NodePorts, 'store' | 'clock'>, coolDownMs: number) {
+/** `bootId`: of this boot, once it is known. */
+export function leaseLogic(
+  { store, clock }: Pick<NodePorts, 'store' | 'clock'>,
+  coolDownMs: number,
+  bootId: () => string | null,
+) {
   return leaseMachine.provide({
     actors: {
       persist: fromPromise(async ({ input: { sandbox, grant } }) => {
-        const lease: Lease = { version: LEASE_VERSION, sandbox, grant, boundAtMs: clock.nowMs() };
+        const boot = bootId();
+        const lease: Lease = {
+          version: LEASE_VERSION,
+          sandbox,
+          grant,
+          boundAtMs: clock.nowMs(),
+          ...(boot === null ? {} : { bootId: boot }),
+        };
         await store.write([
           { type: 'put', in: 'leases', key: sandboxKey(sandbox), value: lease },
           { type: 'del', in: 'coolDowns', key: addressKey(grant.address) },

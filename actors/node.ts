@@ -21,9 +21,7 @@ import { eniLogic } from './eni.ts';
 import { identifyLogic } from './identify.ts';
 import { Inputs } from './inputs.ts';
 import { Intents } from './intents.ts';
-import { kernelKeeperLogic } from './kernel-keeper.ts';
 import { leaseLogic } from './lease.ts';
-import { livingIn } from './living.ts';
 import type { NodePorts } from './ports.ts';
 import { recoverLogic } from './recover.ts';
 import { reportOf } from './report.ts';
@@ -57,6 +55,7 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
   const replies = new Replies();
   /** Sandboxes whose lease is on disk and cannot be read. */
   const unreadable = new Set<SandboxKey>();
+  let bootId: string | null = null;
   const since = new WeakMap<AnyActorRef, { state: string; atMs: number }>();
   const delays = timers === undefined ? realTimers : (timers as unknown as Timers);
   const intents = new Intents(ports.store, delays, log);
@@ -65,13 +64,19 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
   const logic = nodeMachine.provide({
     actors: {
       identify: identifyLogic(ports),
-      recover: recoverLogic({ ...ports, intents, unreadable }),
-      leases: leasesMachine.provide({ actors: { lease: leaseLogic(ports, settings.coolDownMs) } }),
+      recover: recoverLogic({
+        ...ports,
+        intents,
+        unreadable,
+        booted: (id) => {
+          bootId = id;
+        },
+      }),
+      leases: leasesMachine.provide({ actors: { lease: leaseLogic(ports, settings.coolDownMs, () => bootId) } }),
       eniFactory: eniFactoryMachine.provide({
         actors: { eni: eniLogic({ ...ports, settings, facts, intents }), survey: surveyLogic({ ...ports, facts }) },
       }),
       idlePool: idlePoolMachine,
-      kernelKeeper: kernelKeeperLogic({ ...ports, settings, living: () => livingIn(root, facts().nodeIp) }),
     },
   });
   const root = createActor(logic, {
@@ -196,7 +201,7 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
   return {
     allocator: { allocate, release, lease },
     introspection: {
-      report: () => reportOf(root, (actor) => since.get(actor)?.atMs ?? 0),
+      report: () => ({ ...reportOf(root, (actor) => since.get(actor)?.atMs ?? 0), store: ports.store.state() }),
       journal: (query) => inputs.page(query),
     },
     failed,

@@ -1,6 +1,7 @@
 import type { Clock } from '../src/ports/clock.ts';
 import type { Cloud } from '../src/ports/cloud.ts';
 import type { Entropy } from '../src/ports/entropy.ts';
+import type { Host } from '../src/ports/host.ts';
 import type { Kernel } from '../src/ports/kernel.ts';
 import type { Log } from '../src/ports/log.ts';
 import type { Metadata } from '../src/ports/metadata.ts';
@@ -12,6 +13,7 @@ export type NodePorts = {
   readonly metadata: Metadata;
   readonly store: Store;
   readonly kernel: Kernel;
+  readonly host: Host;
   readonly clock: Clock;
   readonly entropy: Entropy;
   readonly log: Log;

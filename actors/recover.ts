@@ -4,6 +4,8 @@
  *
  * The store is the truth about who holds what, the cloud about what exists. A lease that cannot be read costs the node no service:
  * every address that it may name is held back, for as long as the record is there and until the next start after that. ENIs of ours
+ * What the host says of its pods is asked too, whether or not the store seems whole (rebuild.ts): a record that is lost must not make an
+ * address free. Leases of an earlier boot are dead, since no sandbox outlives the boot. ENIs of ours
  * that are attached to nothing are finished off, unless an open intent says that they were on their way here. A Create whose ENI is not found is made once more with its own token: only that tells for sure.
  */
 import { fromPromise } from 'xstate';
@@ -11,32 +13,47 @@ import type { Holder } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import { EnactorError } from '../src/core/errors.ts';
 import { type CreateIntent, type EniIntent, type Intent, isSettled, parseIntent } from '../src/core/intent.ts';
+import type { EniBinding } from '../src/core/lease.ts';
 import { isManaged, passesTagRules, takesPlace } from '../src/core/managed-enis.ts';
-import { podKey, type SandboxKey } from '../src/core/sandbox.ts';
+import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { At } from '../statecharts/at.ts';
 import type { AdoptedEni } from '../statecharts/eni-factory-context.ts';
 import type { NodeFacts, Recovered } from '../statecharts/node.ts';
+import { claimStore, markWhole } from './claim-store.ts';
 import { subnetOf } from './identify.ts';
 import type { Intents } from './intents.ts';
 import { holderOf, readCoolDowns, readLeases } from './leases-on-disk.ts';
 import type { NodePorts } from './ports.ts';
+import { rebuild } from './rebuild.ts';
 import { isOurs, ownTags, REQUEST_TAG } from './tags.ts';
 
 export type RecoverHands = NodePorts & {
   readonly intents: Intents;
   /** Filled with the sandboxes whose lease cannot be read. */
   readonly unreadable: Set<SandboxKey>;
+  /** Told the boot that this is. */
+  readonly booted: (bootId: string) => void;
 };
 
-export function recoverLogic({ store, cloud, clock, log, intents, unreadable }: RecoverHands) {
+export function recoverLogic(hands: RecoverHands) {
+  const { store, cloud, host, clock, log, intents, unreadable, booted } = hands;
   return fromPromise<At<Recovered>, { facts: NodeFacts; settings: Settings }>(async ({ input, signal }) => {
     const { facts, settings } = input;
-    const [{ leases, unreadable: broken }, coolUntilMs, open] = await Promise.all([
+    const whole = await claimStore(hands, facts.instanceId);
+    const [onDisk, coolUntilMs, open, bootId, pods, links] = await Promise.all([
       readLeases(store),
       readCoolDowns(store),
       readIntents(store, log),
+      host.bootId(),
+      host.pods(),
+      host.links(),
     ]);
+    booted(bootId);
+    // The host knows what a record that cannot be read was about.
+    const named = new Set(pods.flatMap(({ sandbox }) => (sandbox === null ? [] : [sandboxKey(sandbox)])));
+    const broken = onDisk.unreadable.filter((sandbox) => !named.has(sandbox));
+    unreadable.clear();
     for (const sandbox of broken) {
       unreadable.add(sandbox);
       log.error(
@@ -45,14 +62,14 @@ export function recoverLogic({ store, cloud, clock, log, intents, unreadable }: 
       );
     }
     intents.adopt(open);
-    const named = open.flatMap(({ eniId }) => (eniId === null ? [] : [eniId]));
+    const intended = open.flatMap(({ eniId }) => (eniId === null ? [] : [eniId]));
     // After the intents were read, so that what they led to is seen; by id too, since tags may be found late.
     const [attached, tagged, byId] = await Promise.all([
       cloud.describeEnis({ instanceId: facts.instanceId }, signal),
       cloud.describeEnis({ tags: ownTags(settings.clusterId, facts.instanceId) }, signal),
-      named.length === 0 ? [] : cloud.describeEnis({ eniIds: named }, signal),
+      intended.length === 0 ? [] : cloud.describeEnis({ eniIds: intended }, signal),
     ]);
-    const leased = (eni: CloudEni): boolean => leases.some((lease) => lease.grant.eni.eniId === eni.eniId);
+    const leased = (eni: CloudEni): boolean => onDisk.leases.some((lease) => lease.grant.eni.eniId === eni.eniId);
     const managed = attached.filter((eni) => isManaged(eni, settings, leased(eni)));
     const foreign = attached.filter((eni) => takesPlace(eni) && !managed.includes(eni));
     for (const { eniId, tags } of managed)
@@ -79,6 +96,38 @@ export function recoverLogic({ store, cloud, clock, log, intents, unreadable }: 
       if (subnet === undefined) throw new EnactorError('cloud', `vSwitch ${vSwitchId} of ${of} is unknown`);
       return subnet;
     };
+    const bindingOf = (eni: CloudEni, routeTable: number | null): EniBinding => {
+      const link = links.find(({ mac }) => mac === eni.mac.toLowerCase());
+      const device = { name: link?.name ?? '', ifindex: link?.ifindex ?? 0, routeTable: routeTable ?? 0 };
+      const subnet = subnetIn(eni.vSwitchId, eni.eniId);
+      return { eniId: eni.eniId, mac: eni.mac, subnet, device: { ...device, mtu: settings.mtu } };
+    };
+    const { rebuilt, heldBack } = rebuild({
+      enis: managed,
+      leases: onDisk.leases,
+      released: coolUntilMs,
+      pods,
+      whole,
+      bootId,
+      nowMs: clock.nowMs(),
+      bindingOf,
+    });
+    await store.write(
+      rebuilt.map((lease) => ({ type: 'put', in: 'leases', key: sandboxKey(lease.sandbox), value: lease })),
+    );
+    if (!whole && heldBack.length === 0) await markWhole(store);
+    for (const { sandbox, grant } of rebuilt)
+      log.warn(
+        { pod: podKey(sandbox.pod), ip: grant.address.ipv4 },
+        'a lease that was lost is had again from the host',
+      );
+    if (heldBack.length > 0) {
+      const ips = heldBack.map(({ grant }) => grant.address.ipv4);
+      log.error({ ips, storeWhole: whole }, 'addresses are held back: it cannot be told yet whether a pod uses them');
+    }
+    const leases = [...onDisk.leases, ...rebuilt, ...heldBack];
+    const dead = onDisk.leases.filter((lease) => lease.bootId !== undefined && lease.bootId !== bootId);
+    if (dead.length > 0) log.warn({ leases: dead.length }, 'leases of an earlier boot: their sandboxes are gone');
     const adopt = (eni: CloudEni): AdoptedEni => {
       const here = leases.filter((lease) => lease.grant.eni.eniId === eni.eniId);
       const held = new Map(here.map((lease): [string, Holder] => [lease.grant.address.ipv4, holderOf(lease)]));
@@ -88,7 +137,7 @@ export function recoverLogic({ store, cloud, clock, log, intents, unreadable }: 
           // One that was freed last is nobody's: the lease of an address takes its cool-down from the store.
           if (!held.has(ip) && !coolUntilMs.has(ip)) held.set(ip, { sandbox: unknown, pod: UNKNOWN_POD });
         }
-      const routeTable = here[0]?.grant.eni.device.routeTable ?? null;
+      const routeTable = here.map((lease) => lease.grant.eni.device.routeTable).find((table) => table > 0) ?? null;
       const subnet = subnetIn(eni.vSwitchId, eni.eniId);
       const intent = ofEni.get(eni.eniId) ?? null;
       return { eni, intent, ours: isOurs(eni.tags, facts.instanceId), subnet, held, coolUntilMs, routeTable };
@@ -98,7 +147,7 @@ export function recoverLogic({ store, cloud, clock, log, intents, unreadable }: 
       return { eni: null, intent, ours: true, subnet, held: new Map(), coolUntilMs, routeTable: null };
     };
     const enis = [...[...managed, ...leftovers].map(adopt), ...creates.map(repeat)];
-    for (const lease of leases) {
+    for (const lease of onDisk.leases) {
       const { address, eni } = lease.grant;
       if (!managed.some((one) => one.eniId === eni.eniId && one.ipv4.includes(address.ipv4))) {
         log.error(
@@ -114,7 +163,8 @@ export function recoverLogic({ store, cloud, clock, log, intents, unreadable }: 
       { leases: leases.length, enis: managed.length, foreign: foreign.length, leftovers: leftovers.length },
       'recovered',
     );
-    return { atMs: clock.nowMs(), value: { leases, enis, foreignEnis: foreign.length } };
+    const deadKeys = dead.map((lease) => sandboxKey(lease.sandbox));
+    return { atMs: clock.nowMs(), value: { leases, dead: deadKeys, enis, foreignEnis: foreign.length } };
   });
 }
 

@@ -11,10 +11,16 @@ import type { leaseMachine } from './lease.ts';
 import type { Answer, LeasesEvent } from './messages.ts';
 import { eniFactoryIn } from './receptionist.ts';
 
-export type LeasesInput = { readonly leases: readonly Lease[]; readonly nowMs: number };
+export type LeasesInput = {
+  readonly leases: readonly Lease[];
+  /** Those of them whose sandbox is gone for sure. */
+  readonly dead?: readonly SandboxKey[];
+  readonly nowMs: number;
+};
 
 type Context = {
   readonly recovered: readonly Lease[];
+  readonly dead: readonly SandboxKey[];
   readonly nowMs: number;
   /** Requests without an answer, by sandbox: a lease that dies must not leave its callers waiting. */
   readonly open: Readonly<Record<string, SandboxKey>>;
@@ -34,7 +40,7 @@ export const leasesMachine = setup({
 }).createMachine({
   id: 'leases',
   options: { maxIterations: 100 },
-  context: ({ input }) => ({ recovered: input.leases, nowMs: input.nowMs, open: {} }),
+  context: ({ input }) => ({ recovered: input.leases, dead: input.dead ?? [], nowMs: input.nowMs, open: {} }),
   entry: enqueueActions(({ context, enqueue }) => {
     for (const lease of context.recovered) {
       const key = sandboxKey(lease.sandbox);
@@ -43,7 +49,10 @@ export const leasesMachine = setup({
         input: { sandbox: lease.sandbox, requestId: `recovered:${key}`, untilMs: 0, nowMs: context.nowMs, lease },
       });
     }
-    enqueue.assign({ recovered: [] });
+    // Nobody waits for these; one that cannot be written is released after the next start.
+    for (const key of context.dead)
+      enqueue.sendTo(leaseId(key), { type: 'release', requestId: `dead:${key}`, atMs: context.nowMs });
+    enqueue.assign({ recovered: [], dead: [] });
   }),
   on: {
     allocate: {

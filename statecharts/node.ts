@@ -6,19 +6,18 @@
  */
 import { type ActorRefFrom, assign, enqueueActions, type PromiseActorLogic, sendTo, setup } from 'xstate';
 import { type Failure, failureOf } from '../src/core/errors.ts';
-import { repairTimesOf } from '../src/core/keeper-settings.ts';
 import type { Lease } from '../src/core/lease.ts';
 import { managedMax } from '../src/core/managed-enis.ts';
+import type { SandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { At } from './at.ts';
 import type { eniFactoryMachine } from './eni-factory.ts';
 import type { AdoptedEni, EniFactoryInput, VSwitchOption } from './eni-factory-context.ts';
 import type { idlePoolMachine } from './idle-pool.ts';
 import type { IdlePoolInput } from './idle-pool-context.ts';
-import type { kernelKeeperMachine } from './kernel-keeper.ts';
 import type { leasesMachine } from './leases.ts';
 import type { Answer, NodeEvent } from './messages.ts';
-import { ENI_FACTORY, IDLE_POOL, KERNEL_KEEPER, LEASES, leasesIn } from './receptionist.ts';
+import { ENI_FACTORY, IDLE_POOL, LEASES, leasesIn } from './receptionist.ts';
 
 /** What the instance is and may own. */
 export type NodeFacts = {
@@ -37,6 +36,8 @@ export type NodeFacts = {
 /** What an earlier life left. */
 export type Recovered = {
   readonly leases: readonly Lease[];
+  /** Those of them whose sandbox is gone for sure: they are to be released. */
+  readonly dead?: readonly SandboxKey[];
   readonly enis: readonly AdoptedEni[];
   /** ENIs on the instance that are not ours to use. */
   readonly foreignEnis: number;
@@ -69,7 +70,6 @@ export const nodeMachine = setup({
     eniFactory: typeof eniFactoryMachine;
     leases: typeof leasesMachine;
     idlePool: typeof idlePoolMachine;
-    kernelKeeper: typeof kernelKeeperMachine;
   },
   delays: {
     backoff: ({ context }) =>
@@ -165,7 +165,11 @@ export const nodeMachine = setup({
           src: 'leases',
           id: LEASES,
           systemId: LEASES,
-          input: ({ context }) => ({ leases: context.recovered?.leases ?? [], nowMs: context.nowMs }),
+          input: ({ context }) => ({
+            leases: context.recovered?.leases ?? [],
+            dead: context.recovered?.dead ?? [],
+            nowMs: context.nowMs,
+          }),
           onError: {
             target: 'failed',
             actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'leases' }) },
@@ -190,23 +194,6 @@ export const nodeMachine = setup({
           onError: {
             target: 'failed',
             actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'eniFactory' }) },
-          },
-        },
-        {
-          src: 'kernelKeeper',
-          id: KERNEL_KEEPER,
-          systemId: KERNEL_KEEPER,
-          input: ({ context: { settings, nowMs } }) => ({
-            periodMs: settings.kernelPeriodMs,
-            gatherMs: settings.kernelGatherMs,
-            backoffMs: settings.backoffMs,
-            backoffMaxMs: settings.backoffMaxMs,
-            repairTimes: repairTimesOf(settings),
-            nowMs,
-          }),
-          onError: {
-            target: 'failed',
-            actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'kernelKeeper' }) },
           },
         },
       ],

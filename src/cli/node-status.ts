@@ -1,5 +1,6 @@
 /** `enactor status`: what one daemon says of itself, as a table for people or JSON for programs. */
 
+import { isHeldBack } from '../core/held-back.ts';
 import { findLabs } from '../lab/control/find-lab.ts';
 import { readReport } from '../lab/node/debug-client.ts';
 import type { Paint } from '../lab/view/paint.ts';
@@ -38,6 +39,7 @@ export function reportLines(report: NodeReport, nowMs: number, paint: Paint): st
   return [
     `node  ${paint(hue, state)}${report.missing.length > 0 ? `, missing ${report.missing.join(', ')}` : ''}`,
     ...(pool === null ? [] : [poolLine(pool, paint)]),
+    ...storeLines(report, nowMs, paint),
     '',
     ...table(
       ['ENI', 'DEVICE', 'STATE', 'SINCE', 'ADDRESS', 'IS', 'POD'],
@@ -71,6 +73,23 @@ export function reportLines(report: NodeReport, nowMs: number, paint: Paint): st
       const when = `${times(one.times)}, last ${forHowLong(nowMs - one.atMs)} ago`;
       return `${paint('yellow', 'refused')}  ${one.pod}: ${one.detail} (${when})`;
     }),
+  ];
+}
+
+/** Only what is wrong with it: a sound store has no line. */
+function storeLines({ store, leases }: NodeReport, nowMs: number, paint: Paint): string[] {
+  const { failing = null, setAside = null } = store ?? {};
+  const held = leases.filter(({ sandbox }) => isHeldBack(sandbox)).length;
+  return [
+    ...(failing === null
+      ? []
+      : [`store ${paint('red', `cannot be written for ${forHowLong(nowMs - failing.sinceMs)}`)}: ${failing.why}`]),
+    ...(setAside === null
+      ? []
+      : [`store ${paint('yellow', 'was set aside')}: ${setAside.why}; kept as ${setAside.path}`]),
+    ...(held === 0
+      ? []
+      : [`store ${paint('yellow', `${held} addresses held back`)} until host and API server say that no pod has them`]),
   ];
 }
 

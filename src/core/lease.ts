@@ -26,4 +26,6 @@ export type Lease = {
   readonly sandbox: Sandbox;
   readonly grant: Grant;
   readonly boundAtMs: number;
+  /** Of the host when it was bound: no sandbox outlives its boot. Absent in records of before there was one. */
+  readonly bootId?: string;
 };

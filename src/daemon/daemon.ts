@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { refuseNewerStore } from '../../actors/claim-store.ts';
 import { type NodeSystem, startNode } from '../../actors/node.ts';
 import { connectKubernetes } from '../adapters/kubernetes/kubernetes-api.ts';
 import type { RootLog } from '../adapters/logging/json-log.ts';
@@ -18,6 +19,7 @@ import { CONFLIST_NAME, installConflist } from './conflist.ts';
 import { exclusive } from './exclusive.ts';
 import type { Flags } from './flags.ts';
 import { Gate } from './gate.ts';
+import { letHeldBackGo } from './held-back.ts';
 import { nodePorts } from './node-ports.ts';
 import { carryOutPendingDeletes } from './pending-deletes.ts';
 import { Refusals } from './refusals.ts';
@@ -28,6 +30,7 @@ const DRAIN_MS = 10_000;
 /** For the last answers to leave. */
 const LAST_ANSWERS_MS = 100;
 const PENDING_DELETES_MS = 2_000;
+const HELD_BACK_MS = 2_000;
 const SOCKETS_MS = 5_000;
 const CONFLIST_RETRY_MS = 5_000;
 
@@ -43,12 +46,16 @@ export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, o
     let system: NodeSystem | null = null;
     const gate = new Gate();
     const refusals = new Refusals(systemClock);
+    await refuseNewerStore(store);
+    const { setAside } = store.state();
+    if (setAside !== null) log.error(setAside, 'the database was damaged and is set aside; what it held is found anew');
     const introspection = () => (system === null ? null : refusals.beside(system.introspection));
     const servers = await startServers(flags, refusals.over(gate.front), introspection, log);
     // What runs beside the actors ends when they do, whatever the reason.
     const ending = new AbortController();
     try {
-      system = startNode({ ports: nodePorts(flags, config, store, log), settings: config.settings });
+      const ports = nodePorts(flags, config, store, log);
+      system = startNode({ ports, settings: config.settings });
       log.info({ node: flags.nodeName, ms: Math.round(performance.now()), ...memory() }, 'daemon started');
       const kubernetes = await connectKubernetes({
         kubeconfigPath: flags.kubeconfig,
@@ -58,7 +65,10 @@ export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, o
       const { allocator } = system;
       gate.open(backendOver({ allocator, kubernetes, nodeName: flags.nodeName, serviceCidr: config.serviceCidr }));
       onStarted();
-      await goOn(flags, config, log, system, servers, AbortSignal.any([stop, ending.signal]));
+      const end = AbortSignal.any([stop, ending.signal]);
+      const heldBack = { ...system, host: ports.host, kubernetes, store, nodeName: flags.nodeName, log };
+      void every(HELD_BACK_MS, end, async () => void (await letHeldBackGo(heldBack, end)));
+      await goOn(flags, config, log, system, servers, end);
     } finally {
       ending.abort();
       log.info({ drainMs: DRAIN_MS }, 'daemon stopping');

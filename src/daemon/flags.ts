@@ -4,6 +4,7 @@
  */
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
+import { BOOT_ID_FILE } from '../adapters/datapath/host-witness.ts';
 import { LOG_LEVELS, type LogLevel } from '../adapters/logging/json-log.ts';
 import { EnactorError } from '../core/errors.ts';
 import { socketPathProblem } from '../core/limits.ts';
@@ -16,6 +17,8 @@ export type Flags = {
   readonly jsonSocket: string;
   readonly debugSocket: string;
   readonly lockFile: string;
+  /** Tells one boot of the host from another. */
+  readonly bootIdFile: string;
   /** null: the service account of the pod. */
   readonly kubeconfig: string | null;
   readonly metadataUrl: string;
@@ -38,6 +41,7 @@ const program = () =>
     .option('--json-socket <path>', 'socket of the same service as JSON over HTTP', '/var/run/eni/enactor.socket')
     .option('--debug-socket <path>', 'socket of /v1/report and /v1/health', '/var/run/eni/eni_debug.socket')
     .option('--lock-file <path>', "lock shared with Terway's daemon", '/var/run/eni/terwayd.lock')
+    .option('--boot-id-file <path>', 'differs from boot to boot of the host', BOOT_ID_FILE)
     .option('--kubeconfig <path>', 'default: the service account of the pod')
     .option('--metadata-url <url>', 'metadata service of the instance', 'http://100.100.100.200')
     .option('--ecs-endpoint <host:port>', "default: the region's ECS endpoint inside the VPC")
@@ -81,6 +85,7 @@ export function parseFlags(argv: readonly string[]): Flags {
     jsonSocket: socket('jsonSocket', '--json-socket'),
     debugSocket: socket('debugSocket', '--debug-socket'),
     lockFile: path('lockFile', '--lock-file'),
+    bootIdFile: path('bootIdFile', '--boot-id-file'),
     kubeconfig: text('kubeconfig') === '' ? null : resolve(text('kubeconfig')),
     metadataUrl: text('metadataUrl'),
     ecsEndpoint: given.ecsEndpoint || null,

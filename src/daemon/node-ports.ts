@@ -2,6 +2,7 @@
 
 import type { NodePorts } from '../../actors/ports.ts';
 import { HostKernel } from '../adapters/datapath/host-kernel.ts';
+import { hostWitness } from '../adapters/datapath/host-witness.ts';
 import { ecsCloud } from '../adapters/ecs/ecs-cloud.ts';
 import type { RootLog } from '../adapters/logging/json-log.ts';
 import { metadataService } from '../adapters/metadata/metadata-service.ts';
@@ -23,6 +24,8 @@ export function nodePorts(flags: Flags, config: Config, store: Store, log: RootL
     timeoutMs: config.settings.callTimeoutMs,
     rateLimits: config.rateLimits,
   });
-  const kernel = new HostKernel(openKoffiLibc(), { eniKinds: config.eniLinkKinds });
-  return { cloud, metadata, store, kernel, clock: systemClock, entropy: systemEntropy, log: log.part('actors') };
+  const libc = openKoffiLibc();
+  const host = hostWitness(libc, flags.bootIdFile);
+  const kernel = new HostKernel(libc, { eniKinds: config.eniLinkKinds });
+  return { cloud, metadata, store, kernel, host, clock: systemClock, entropy: systemEntropy, log: log.part('actors') };
 }

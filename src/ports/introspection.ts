@@ -8,6 +8,7 @@ import type { Lease } from '../core/lease.ts';
 export type { AddressState } from '../core/address-book.ts';
 
 import type { AddressState } from '../core/address-book.ts';
+import type { StoreState } from './store.ts';
 
 export type EniReport = {
   /** The actor's name, `eni:<slot>`. */
@@ -74,6 +75,8 @@ export type NodeReport = {
     readonly reason: string;
   }[];
   readonly actors: readonly ActorReport[];
+  /** How the database is; absent in what only looks like a report. */
+  readonly store?: StoreState;
   /** The newest first. The daemon's own, beside what the actors tell, so absent in theirs. */
   readonly refusals?: readonly Refusal[];
 };

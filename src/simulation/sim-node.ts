@@ -12,6 +12,7 @@ import { BookWatch } from './book-watch.ts';
 import { CallWatch } from './call-watch.ts';
 import { CrashDisk, crashStore } from './crash-store.ts';
 import { fakeCloud } from './fake-cloud.ts';
+import { FakeHost } from './fake-host.ts';
 import { fakeMetadata } from './fake-metadata.ts';
 import { Life } from './life.ts';
 import type { CrashPoint } from './plan.ts';
@@ -57,6 +58,7 @@ export class SimNode {
   readonly settings: Settings;
   readonly disk = new CrashDisk();
   readonly devices = new HostDevices();
+  readonly host = new FakeHost(() => this.devices.links);
   /** How many calls of a port fail from now on. */
   readonly failing = { store: 0, metadata: 0, kernel: 0 };
   lateDevicesMs = 0;
@@ -298,6 +300,7 @@ export class SimNode {
         delayMs: () => chance.between(1, 20),
         failing: once('kernel'),
       }),
+      host: this.host,
       clock: { nowMs: life.nowMs },
       entropy: {
         token: () => {

@@ -13,6 +13,7 @@ import { LAB_ACCESS_KEY } from '../../src/lab/cloud/keys.ts';
 import { type RunningCloud, runCloud } from '../../src/lab/cloud/run-cloud.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { Store, StoreOp, Sublevel } from '../../src/ports/store.ts';
+import { FakeHost } from '../../src/simulation/fake-host.ts';
 import { FakeKernel } from '../../src/simulation/fake-kernel.ts';
 import type { Settings as CloudSettings, Profile } from '../../src/vpc/settings.ts';
 import { defaultTopology, type Topology } from '../../src/vpc/topology.ts';
@@ -47,6 +48,7 @@ export async function oneNode(options: {
   const cloud = await runCloud({ listen: '127.0.0.1:0', topology, profile, settings: cloudSettings });
   const disk: MemoryDisk = new Map();
   const kernel = options.kernel ?? new FakeKernel();
+  const host = new FakeHost(() => [...kernel.devices].map(([mac, { name, ifindex }]) => ({ mac, name, ifindex })));
   let settings: Settings = {
     ...defaultSettings,
     nodeName: 'node-1',
@@ -92,6 +94,7 @@ export async function oneNode(options: {
           },
         }),
         kernel,
+        host,
         clock: { nowMs: () => Date.now() },
         entropy: { token: () => randomUUID(), fraction: () => Math.random() },
         log: process.env.LOUD === undefined ? (options.log ?? quiet) : loud,
@@ -128,6 +131,7 @@ export async function oneNode(options: {
     cloud,
     disk,
     kernel,
+    host,
     get node() {
       return node;
     },

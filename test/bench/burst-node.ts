@@ -7,6 +7,7 @@
 import type { NodePorts } from '../../actors/ports.ts';
 import { CrashDisk, crashStore } from '../../src/simulation/crash-store.ts';
 import { fakeCloud } from '../../src/simulation/fake-cloud.ts';
+import { FakeHost } from '../../src/simulation/fake-host.ts';
 import { fakeMetadata } from '../../src/simulation/fake-metadata.ts';
 import { Life } from '../../src/simulation/life.ts';
 import { HostDevices, pluggedKernel } from '../../src/simulation/plugged-kernel.ts';
@@ -90,6 +91,7 @@ export class BurstNode {
       metadata: fakeMetadata({ cloud, instanceId, life, delayMs: () => WIRE_MS }),
       store: crashStore({ disk: new CrashDisk(), life, delayMs: () => SYNC_MS }),
       kernel: pluggedKernel({ devices, life }),
+      host: new FakeHost(),
       clock: { nowMs: life.nowMs },
       entropy: {
         token: () => {

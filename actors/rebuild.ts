@@ -1,0 +1,70 @@
+/**
+ * What the leases on disk do not tell, the host does: a pod whose traffic it routes has its address, whatever became of the record.
+ *
+ * A pod that bears our mark gets its lease back whole. Of another nothing is known but its address, which is held back; so is every
+ * address that was there when a store began empty, until the API server has told too, and one that an old pod still uses although it
+ * has moved to another ENI. An address that was given back is nobody's: its release is on disk, the host only has not been cleared yet.
+ */
+import type { CloudEni } from '../src/core/eni.ts';
+import { heldBackLease } from '../src/core/held-back.ts';
+import { type EniBinding, LEASE_VERSION, type Lease } from '../src/core/lease.ts';
+import { type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
+import type { HostPod } from '../src/ports/host.ts';
+
+export type Witnesses = {
+  /** Managed and attached. */
+  readonly enis: readonly CloudEni[];
+  readonly leases: readonly Lease[];
+  /** Addresses whose release is on disk. */
+  readonly released: ReadonlyMap<string, number>;
+  readonly pods: readonly HostPod[];
+  /** The store holds all that it should. */
+  readonly whole: boolean;
+  readonly bootId: string;
+  readonly nowMs: number;
+  readonly bindingOf: (eni: CloudEni, routeTable: number | null) => EniBinding;
+};
+
+export type Rebuilt = {
+  /** To be written: leases of pods that the host told of. */
+  readonly rebuilt: readonly Lease[];
+  /** In memory alone (core/held-back.ts). */
+  readonly heldBack: readonly Lease[];
+};
+
+export function rebuild({ enis, leases, released, pods, whole, bootId, nowMs, bindingOf }: Witnesses): Rebuilt {
+  const rebuilt: Lease[] = [];
+  const heldBack: Lease[] = [];
+  const leased = new Map(leases.map((lease) => [lease.grant.address.ipv4, lease.grant.eni.eniId]));
+  const known = new Set<SandboxKey>(leases.map((lease) => sandboxKey(lease.sandbox)));
+  const podAt = new Map(pods.flatMap((pod) => pod.ips.map((ip) => [ip, pod] as const)));
+  for (const eni of enis) {
+    for (const ipv4 of eni.ipv4) {
+      if (leased.get(ipv4) === eni.eniId) continue;
+      const pod = podAt.get(ipv4) ?? null;
+      const ipv6 = pod?.ips.find((ip) => eni.ipv6.includes(ip)) ?? null;
+      const binding = bindingOf(eni, pod?.routeTable ?? null);
+      const backHeld = (): void => void heldBack.push(heldBackLease(ipv4, ipv6, binding, nowMs));
+      if (leased.has(ipv4)) {
+        backHeld();
+      } else if (released.has(ipv4)) {
+        // Its rest is on disk.
+      } else if (pod === null) {
+        if (!whole) backHeld();
+      } else if (pod.sandbox === null || pod.routeTable === null || known.has(sandboxKey(pod.sandbox))) {
+        backHeld();
+      } else {
+        const sandbox = { ...pod.sandbox, netns: '', network: '' };
+        known.add(sandboxKey(sandbox));
+        rebuilt.push({
+          version: LEASE_VERSION,
+          sandbox,
+          grant: { address: { ipv4, ipv6 }, eni: binding },
+          boundAtMs: nowMs,
+          bootId,
+        });
+      }
+    }
+  }
+  return { rebuilt, heldBack };
+}

@@ -1,0 +1,71 @@
+/**
+ * Port Host over rtnetlink and /proc. A host end is believed to be its alias's sandbox only if its MAC is that sandbox's: anyone can
+ * write an alias, and an alias can outlive what it was written for.
+ */
+import { readFile } from 'node:fs/promises';
+import { EnactorError } from '../../core/errors.ts';
+import type { Sandbox } from '../../core/sandbox.ts';
+import type { Host, HostLink, HostPod } from '../../ports/host.ts';
+import type { Libc } from '../netlink/libc.ts';
+import type { Link } from '../netlink/link.ts';
+import { Netlink } from '../netlink/netlink.ts';
+import { addressesBehind, isHostVeth, isOwned } from './host-veth.ts';
+import { FROM_POD_PRIORITY } from './pod-plan.ts';
+import { sandboxDevice } from './sandbox-device.ts';
+
+export const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
+
+export function hostWitness(libc: Libc, bootIdFile: string = BOOT_ID_FILE): Host {
+  const read = async <T>(what: string, look: (host: Netlink) => T): Promise<T> => {
+    let host: Netlink | null = null;
+    try {
+      host = new Netlink(libc);
+      return look(host);
+    } catch (thrown) {
+      throw new EnactorError('device', `cannot list ${what} of this host: ${(thrown as Error).message}`, thrown);
+    } finally {
+      host?.close();
+    }
+  };
+  return {
+    async bootId() {
+      try {
+        return (await readFile(bootIdFile, 'utf8')).trim();
+      } catch (thrown) {
+        throw new EnactorError('device', `cannot read ${bootIdFile}: ${(thrown as Error).message}`, thrown);
+      }
+    },
+    pods: () => read('pods', podsOf),
+    links: () =>
+      read('devices', (host) =>
+        host
+          .links()
+          .flatMap(({ mac, name, index }): HostLink[] =>
+            mac === null ? [] : [{ mac: mac.toLowerCase(), name, ifindex: index }],
+          ),
+      ),
+  };
+}
+
+function podsOf(host: Netlink): HostPod[] {
+  const tables = new Map<string, number>();
+  for (const { priority, source, table } of [...host.rules(4), ...host.rules(6)])
+    if (priority === FROM_POD_PRIORITY && source !== null) tables.set(source.ip, table);
+  return host.links().flatMap((link): HostPod[] => {
+    if (!isHostVeth(link)) return [];
+    const ips = addressesBehind(host, link);
+    if (ips.length === 0) return [];
+    const routeTable = ips.map((ip) => tables.get(ip)).find((table) => table !== undefined) ?? null;
+    return [{ device: link.name, ips, routeTable, sandbox: sandboxOf(link) }];
+  });
+}
+
+/** Source: sandbox-device.ts, `alias`: `enactor:<namespace>/<name> <interface> <container id>`. */
+const ALIAS = /^enactor:([^/\s]+)\/(\S+) (\S+) (\S+)$/;
+
+function sandboxOf(link: Link): Pick<Sandbox, 'containerId' | 'ifName' | 'pod'> | null {
+  const [, namespace, name, ifName, containerId] = ALIAS.exec(link.alias ?? '') ?? [];
+  if (namespace === undefined || name === undefined || ifName === undefined || containerId === undefined) return null;
+  const sandbox = { containerId, ifName, pod: { namespace, name, uid: null } };
+  return isOwned(link, sandboxDevice(sandbox)) ? sandbox : null;
+}
