@@ -13,13 +13,14 @@ kernelContract(
     const host = new TestNamespace(t, 'host');
     let made = 0;
     return {
-      newKernel: () => new HostKernel(libc, { eniKinds: ['device', 'veth'], pollMs: 20 }),
+      newKernel: () => new HostKernel(libc, { eniKinds: ['device', 'veth'], pollMs: 20, watchMs: 10 }),
       plug: async (mac) => {
         made += 1;
         const name = `eth${made}`;
         host.ip('link', 'add', name, 'address', mac, 'type', 'veth', 'peer', 'name', `${name}far`);
         return Number(/^(\d+):/.exec(host.ip('-o', 'link', 'show', name))?.[1]);
       },
+      spoil: (_, table) => void host.ip('route', 'flush', 'table', `${table}`),
       on: (call) => host.run(call),
     };
   },
@@ -37,6 +38,7 @@ kernelContract(t, 'plugged kernel', async (t) => {
       ifindex += 1;
       return ifindex;
     },
+    spoil: () => void devices.spoil('eniRoute', 0),
     on: (call) => call(),
   };
 });

@@ -1,5 +1,6 @@
 /** What port Kernel promises, run against the real adapter in a network namespace and against its fake. */
 import type { Test, TestBase } from 'tap';
+import { repairKey } from '../../src/core/repair-ledger.ts';
 import type { EniDeviceWanted, Kernel } from '../../src/ports/kernel.ts';
 
 export type HostUnderTest = {
@@ -7,11 +8,14 @@ export type HostUnderTest = {
   readonly newKernel: () => Kernel;
   /** Its interface index. */
   readonly plug: (mac: string) => Promise<number>;
+  /** Somebody empties the ENI's table. */
+  readonly spoil: (mac: string, routeTable: number) => void;
   /** Runs a call where the host is. */
   readonly on: <T>(call: () => T) => T;
 };
 
 const never = new AbortController().signal;
+const nothing = { pods: [], claimed: new Set<string>(), dead: [], heldOff: new Set<string>(), thorough: true };
 const MACS = ['00:16:3e:00:00:07', '00:16:3e:00:00:08'] as const;
 
 function wanted(mac: string, routeTable: number | null = null): EniDeviceWanted {
@@ -92,5 +96,41 @@ export function kernelContract(
       on(() => kernel.tearDownEni({ mac: first, routeTable: 254 })),
       { code: 'device' },
     );
+  });
+
+  t.test(`${name}: what somebody takes away is told, and made again by the next look`, { skip }, async (t) => {
+    const { newKernel, plug, spoil, on } = await newHost(t);
+    await plug(first);
+    const kernel = newKernel();
+    const { routeTable } = await on(() => kernel.setUpEni(wanted(first), never));
+    const enis = [{ ...wanted(first), routeTable, ips: ['192.168.0.9'], freeIps: ['192.168.0.9'] }];
+    const keep = (heldOff: readonly string[] = []) =>
+      on(() => kernel.keep({ ...nothing, enis, heldOff: new Set(heldOff) }));
+    const whole = { drifts: [], whole: [], unclaimed: [] };
+    t.strictSame(await keep(), whole);
+
+    let told = 0;
+    const stop = on(() =>
+      kernel.watch(() => {
+        told += 1;
+      }),
+    );
+    spoil(first, routeTable);
+    for (let tries = 0; told === 0 && tries < 400; tries += 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    t.ok(told > 0, 'the change was told');
+    stop();
+    stop();
+    const { drifts } = await keep();
+    t.match(drifts, [{ kind: 'eniRoute', outcome: 'repaired' }]);
+    t.strictSame(await keep(), whole);
+
+    spoil(first, routeTable);
+    const [drift] = drifts;
+    t.match((await keep(drift === undefined ? [] : [repairKey(drift)])).drifts, [{ ...drift, outcome: 'heldOff' }]);
+    t.match((await keep()).drifts, [{ ...drift, outcome: 'repaired' }]);
+    const gone = [{ ...wanted(second), routeTable: 1_999, ips: [], freeIps: [] }];
+    const beyond = await on(() => kernel.keep({ ...nothing, enis: gone }));
+    t.match(beyond.drifts, [{ kind: 'eniDevice', outcome: 'beyondRepair' }]);
+    t.equal(await on(() => kernel.forgetConnections(['192.168.0.9', 'fd00::9'])), 0, 'nothing was tracked');
   });
 }

@@ -1,0 +1,230 @@
+import { type Test, test } from 'tap';
+import { HostKernel } from '../../../src/adapters/datapath/host-kernel.ts';
+import { PodNamespace } from '../../../src/adapters/datapath/pod-namespace.ts';
+import { PodNetwork } from '../../../src/adapters/datapath/pod-network.ts';
+import { podPlan } from '../../../src/adapters/datapath/pod-plan.ts';
+import { repairKey } from '../../../src/core/repair-ledger.ts';
+import { sandboxKey } from '../../../src/core/sandbox.ts';
+import type { HostWanted, PodKept, Standing } from '../../../src/ports/kernel.ts';
+import { cannotMakeNamespaces, libc, TestNamespace } from '../netlink/namespaces.ts';
+
+const skip = cannotMakeNamespaces();
+const MAC = '00:16:3e:00:00:07';
+const IPS = ['192.168.0.10', 'fd00::10'];
+const subnet = { cidr: '192.168.0.0/24', gateway: '192.168.0.253', ipv6Cidr: 'fd00::/64', ipv6Gateway: 'fd00::fff7' };
+const never = new AbortController().signal;
+
+/** A host with one ENI set up and one pod attached. */
+async function hostWithPod(t: Test) {
+  const host = new TestNamespace(t, 'host');
+  const inPod = new TestNamespace(t, 'pod');
+  host.ip('link', 'add', 'eth1', 'address', MAC, 'type', 'veth', 'peer', 'name', 'eth1far');
+  host.ip('link', 'set', 'eth1far', 'up');
+  const kernel = new HostKernel(libc, { eniKinds: ['device', 'veth'], pollMs: 20, watchMs: 10 });
+  const eni = { mac: MAC, subnet, nodeIp: '10.0.0.5', mtu: 1400 };
+  const { routeTable } = await host.run(() => kernel.setUpEni({ ...eni, routeTable: null }, never));
+  const sandbox = {
+    containerId: 'sandbox-1',
+    ifName: 'eth0',
+    netns: inPod.path,
+    network: 'net',
+    pod: { namespace: 'default', name: 'web-0', uid: null },
+  };
+  const namespace = new PodNamespace(libc, inPod.path);
+  const plan = podPlan({ sandbox, ips: IPS, routeTable, mtu: 1400, defaultRoute: true });
+  const { hostName } = host.run(() => new PodNetwork(libc).attach(plan, namespace));
+  namespace.close();
+  const pod = (standing: Standing): PodKept => ({ sandbox, ips: IPS, routeTable, standing });
+  const wanted = (more: Partial<HostWanted> = {}): HostWanted => ({
+    enis: [{ ...eni, routeTable, ips: ['192.168.0.9', ...IPS], freeIps: ['192.168.0.9'] }],
+    pods: [pod('seen')],
+    claimed: new Set([sandboxKey(sandbox)]),
+    dead: [],
+    heldOff: new Set(),
+    thorough: true,
+    ...more,
+  });
+  const keep = (more: Partial<HostWanted> = {}) => host.run(() => kernel.keep(wanted(more)));
+  return { host, inPod, kernel, sandbox, hostName, routeTable, pod, keep };
+}
+
+test('keep: what is whole is left alone, byte for byte, and said to be whole', { skip }, async (t) => {
+  const { host, keep, sandbox, pod } = await hostWithPod(t);
+  const before = host.state();
+  const kept = { drifts: [], whole: [sandboxKey(sandbox)], unclaimed: [] };
+  t.strictSame(await keep(), kept);
+  t.strictSame(await keep({ pods: [pod('young')] }), kept, 'so that it is known to be made from now on');
+  t.equal(host.state(), before);
+});
+
+test('keep: each thing that is broken is mended and nothing else is touched', { skip }, async (t) => {
+  const { host, keep, hostName, routeTable } = await hostWithPod(t);
+  // What others have: none of it looks like ours, or it looks like ours and is not.
+  host.ip('link', 'add', 'calideadbeef00a', 'type', 'veth', 'peer', 'name', 'other');
+  host.ip('link', 'set', 'calideadbeef00a', 'alias', 'enactor:default/other eth0 sandbox-9', 'up');
+  host.ip('route', 'add', '192.168.0.77/32', 'dev', 'calideadbeef00a');
+  host.ip('rule', 'add', 'from', '192.168.0.77', 'priority', '2048', 'table', '1500');
+  host.ip('rule', 'add', 'from', '172.16.0.0/12', 'priority', '2048', 'table', '1500');
+  host.ip('rule', 'add', 'to', '192.168.0.10', 'priority', '700', 'table', 'main');
+  host.ip('route', 'add', '10.99.0.0/16', 'via', '192.168.0.253', 'dev', 'eth1', 'onlink');
+  host.ip('route', 'add', 'default', 'dev', 'eth1far', 'metric', '9');
+  const before = host.state();
+  const breaks: [string, string[][], string[]][] = [
+    ['the ENI goes down', [['link', 'set', 'eth1', 'down']], ['eniDown', 'eniRoute', 'eniRoute']],
+    ['its MTU', [['link', 'set', 'eth1', 'mtu', '1500']], ['eniMtu']],
+    ['its table', [['route', 'flush', 'table', `${routeTable}`]], ['eniRoute']],
+    ['its IPv6 table', [['-6', 'route', 'flush', 'table', `${routeTable}`]], ['eniRoute']],
+    ['the node’s address', [['addr', 'del', '10.0.0.5/32', 'dev', 'eth1']], ['eniAddress', 'eniRoute']],
+    ['the pod’s route', [['route', 'del', IPS[0] ?? '', 'dev', hostName]], ['podRoute']],
+    ['its IPv6 route', [['-6', 'route', 'del', IPS[1] ?? '', 'dev', hostName]], ['podRoute']],
+    ['a rule', [['rule', 'del', 'from', IPS[0] ?? '', 'priority', '2048']], ['podRule']],
+    [
+      'both IPv6 rules',
+      [
+        ['-6', 'rule', 'del', 'from', IPS[1] ?? ''],
+        ['-6', 'rule', 'del', 'to', IPS[1] ?? ''],
+      ],
+      ['podRule', 'podRule'],
+    ],
+    [
+      'a rule that leads elsewhere',
+      [['rule', 'add', 'from', IPS[0] ?? '', 'priority', '2048', 'table', '1999']],
+      ['podRule'],
+    ],
+    ['the pod’s device', [['link', 'set', hostName, 'down']], ['podDown', 'podRoute', 'podRoute']],
+    ['the route to another pod', [['route', 'replace', `${IPS[0]}/32`, 'dev', 'calideadbeef00a']], ['podRoute']],
+  ];
+  for (const [what, commands, kinds] of breaks) {
+    for (const command of commands) host.ip(...command);
+    const { drifts } = await keep();
+    // The kernel took somebody's route over the ENI with the device or the address: that is theirs to make again.
+    host.ip('route', 'replace', '10.99.0.0/16', 'via', '192.168.0.253', 'dev', 'eth1', 'onlink');
+    t.strictSame(drifts.map(({ kind }) => kind).sort(), kinds.sort(), what);
+    t.ok(
+      drifts.every(({ outcome }) => outcome === 'repaired'),
+      `${what}: ${JSON.stringify(drifts)}`,
+    );
+    t.equal(sorted(host.state()), sorted(before), what);
+    t.strictSame((await keep()).drifts, [], `${what}: nothing is left to do`);
+  }
+});
+
+const sorted = (state: string): string =>
+  state
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .sort()
+    .join('\n');
+
+test('keep: a sandbox that may be being made or held off is not touched', { skip }, async (t) => {
+  const { host, keep, pod, routeTable } = await hostWithPod(t);
+  host.ip('rule', 'del', 'from', '192.168.0.10', 'priority', '2048');
+  const before = host.state();
+  t.strictSame(await keep({ pods: [pod('young')] }), { drifts: [], whole: [], unclaimed: [] });
+  t.strictSame(await keep({ pods: [] }), { drifts: [], whole: [], unclaimed: [] }, 'nor one that is being released');
+  const object = `2048 from 192.168.0.10/32 lookup ${routeTable}`;
+  const held = await keep({ heldOff: new Set([repairKey({ kind: 'podRule', object })]) });
+  t.match(held.drifts, [{ kind: 'podRule', object, pod: 'default/web-0', outcome: 'heldOff' }]);
+  t.equal(host.state(), before);
+  t.match((await keep({ pods: [pod('old')] })).drifts, [{ kind: 'podRule', outcome: 'repaired' }]);
+});
+
+test('keep: what a released sandbox left goes, both families; what is nobody’s is told and stays', {
+  skip,
+}, async (t) => {
+  const { host, inPod, keep, sandbox, hostName } = await hostWithPod(t);
+  host.ip('rule', 'add', 'from', '192.168.0.9', 'priority', '2048', 'table', '1500'); // the address is free
+  host.ip('rule', 'add', 'to', '192.168.0.9', 'priority', '512', 'table', 'main');
+  const foreign = { pods: [], claimed: new Set<string>() };
+  const { unclaimed, drifts } = await keep(foreign);
+  t.match(unclaimed, [{ sandbox: { containerId: 'sandbox-1', ifName: 'eth0', pod: { name: 'web-0' } } }]);
+  t.strictSame([...(unclaimed[0]?.ips ?? [])].sort(), [...IPS].sort());
+  t.strictSame(
+    drifts.map(({ kind }) => kind),
+    ['leftover', 'leftover'],
+    'the rules of the free address',
+  );
+  t.notMatch(host.ip('rule'), /192\.168\.0\.9 /);
+  t.match(host.ip('link'), new RegExp(hostName), 'the device stays until somebody says that it is dead');
+
+  host.ip('link', 'set', hostName, 'alias', 'enactor:default/web-0 eth0 sandbox-2');
+  t.strictSame((await keep(foreign)).unclaimed, [], 'a mark without its MAC proves nothing');
+  t.match((await keep({ ...foreign, dead: [{ sandbox, ips: IPS }] })).drifts, [
+    { kind: 'leftover', outcome: 'repaired' },
+  ]);
+  t.notMatch(host.ip('link'), new RegExp(hostName));
+  t.notMatch(`${host.ip('rule')}${host.ip('-6', 'rule')}`, /192\.168\.0\.10|fd00::10/);
+  t.notMatch(inPod.ip('link'), /eth0/);
+  t.strictSame((await keep({ ...foreign, dead: [{ sandbox, ips: IPS }] })).drifts, [], 'again, with nothing there');
+});
+
+test('keep: addresses of pods and default routes that an agent put on the ENI go, and it is named', {
+  skip,
+}, async (t) => {
+  const { host, keep } = await hostWithPod(t);
+  const before = host.state();
+  host.ip('addr', 'add', '192.168.0.9/24', 'dev', 'eth1', 'valid_lft', '600', 'preferred_lft', '600');
+  host.ip('addr', 'add', 'fd00::10/64', 'dev', 'eth1', 'nodad');
+  host.ip('route', 'add', 'default', 'via', '192.168.0.253', 'dev', 'eth1', 'proto', 'dhcp', 'metric', '100');
+  host.ip('route', 'add', '169.254.169.254', 'dev', 'eth1', 'proto', 'dhcp', 'metric', '100');
+  const { drifts } = await keep();
+  t.strictSame(drifts.map(({ kind }) => kind).sort(), [
+    'foreignAddress',
+    'foreignAddress',
+    'foreignRoute',
+    'foreignRoute',
+  ]);
+  t.ok(
+    drifts.every(({ outcome }) => outcome === 'repaired'),
+    JSON.stringify(drifts),
+  );
+  t.match(drifts[0]?.detail, /DHCP client.*lifetime.*proto dhcp/);
+  t.equal(host.state(), before);
+});
+
+test('keep: a pod whose device is gone is told once it was seen, and nothing is made for it', { skip }, async (t) => {
+  const { host, keep, hostName, pod } = await hostWithPod(t);
+  host.ip('link', 'del', hostName);
+  const before = host.state();
+  t.match((await keep()).drifts, [{ kind: 'podDevice', object: 'default/web-0', outcome: 'beyondRepair' }]);
+  t.strictSame((await keep({ pods: [pod('old')] })).drifts, [], 'one that was never seen may be another plugin’s');
+  t.equal(host.state(), before);
+});
+
+test('watch: what may be drift is told soon and once, a pod being made is not, and an overrun is', {
+  skip,
+}, async (t) => {
+  const { host, kernel, hostName } = await hostWithPod(t);
+  let told = 0;
+  const stop = host.run(() =>
+    kernel.watch(() => {
+      told += 1;
+    }),
+  );
+  t.teardown(stop);
+  const after = async (work: () => void): Promise<number> => {
+    told = 0;
+    work();
+    for (let tries = 0; tries < 200 && told === 0; tries += 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    return told;
+  };
+  const quiet = async (work: () => void): Promise<number> => {
+    told = 0;
+    work();
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    return told;
+  };
+  await quiet(() => undefined);
+  t.equal(await quiet(() => host.ip('rule', 'add', 'from', '192.168.0.11', 'priority', '2048', 'table', '1500')), 0);
+  t.equal(await quiet(() => host.ip('route', 'add', '192.168.0.11', 'dev', hostName)), 0);
+  t.ok(await after(() => host.ip('rule', 'del', 'from', '192.168.0.11', 'priority', '2048')));
+  t.ok(await after(() => host.ip('route', 'del', '192.168.0.11', 'dev', hostName)));
+  t.ok(await after(() => host.ip('link', 'set', 'eth1', 'down')));
+  t.ok(await after(() => host.ip('link', 'set', 'eth1', 'up')));
+  t.ok(await after(() => host.ip('addr', 'add', '192.168.0.9/24', 'dev', 'eth1')));
+  await quiet(() => undefined);
+  t.ok(await after(() => host.ip('route', 'add', 'default', 'via', '192.168.0.253', 'dev', 'eth1', 'metric', '100')));
+  t.ok(await after(() => host.ip('link', 'del', hostName)));
+  stop();
+  t.equal(await quiet(() => host.ip('link', 'set', 'eth1', 'down')), 0, 'nobody listens any more');
+});
