@@ -28,7 +28,6 @@ const SLACK = 1.25;
 export class Inputs {
   readonly #max: number;
   readonly #store: Store;
-  readonly #clock: Clock;
   readonly #timers: Timers;
   readonly #log: Log;
   #ring: Input[] = [];
@@ -44,22 +43,16 @@ export class Inputs {
   constructor(max: number, ports: { readonly store: Store; readonly clock: Clock; readonly log: Log }, timers: Timers) {
     this.#max = max;
     this.#store = ports.store;
-    this.#clock = ports.clock;
     this.#log = ports.log;
     this.#timers = timers;
     this.#seq = firstSeq(ports.clock.nowMs());
   }
 
-  /** To be called with all that the root's inspector hears; takes what comes from outside. `nameOf` names a chart's actor. */
-  inspect(event: InspectionEvent, nameOf: (ref: InspectionEvent['actorRef']) => string): void {
-    if (this.#max === 0 || event.type !== '@xstate.event' || !entersFromOutside(event)) return;
+  /** Takes an event that entered at `atMs`, on its way to the chart's actor of this name. */
+  note(actor: string, event: Input['event'], atMs: number): void {
+    if (this.#max === 0) return;
     this.#seq += 1;
-    const input: Input = {
-      seq: this.#seq,
-      atMs: this.#clock.nowMs(),
-      actor: nameOf(event.actorRef),
-      event: event.event,
-    };
+    const input: Input = { seq: this.#seq, atMs, actor, event };
     this.#ring.push(input);
     if (this.#ring.length > this.#max * SLACK) this.#ring.splice(0, this.#ring.length - this.#max);
     if (this.#behind.length < BEHIND_MAX) this.#behind.push(input);
@@ -134,7 +127,7 @@ const isChart = (ref: object): boolean => (ref as { logic?: { id?: unknown } }).
  * What one chart says to another follows from what went before; the rest enters: sent by nobody, by a timer (a chart to itself), or
  * by an invoked call.
  */
-function entersFromOutside({
+export function entersFromOutside({
   actorRef,
   sourceRef,
   event,

@@ -19,7 +19,7 @@ import { LEASES } from '../statecharts/receptionist.ts';
 import { Replies } from './ask.ts';
 import { eniLogic } from './eni.ts';
 import { identifyLogic } from './identify.ts';
-import { Inputs } from './inputs.ts';
+import { entersFromOutside, Inputs } from './inputs.ts';
 import { Intents } from './intents.ts';
 import { leaseLogic } from './lease.ts';
 import type { NodePorts } from './ports.ts';
@@ -27,6 +27,7 @@ import { recoverLogic } from './recover.ts';
 import { reportOf } from './report.ts';
 import { statePath } from './state-path.ts';
 import { surveyLogic } from './survey.ts';
+import { type Instant, timed } from './timed.ts';
 import { realTimers, type Timers } from './timers.ts';
 
 export type NodeSystem = {
@@ -61,6 +62,13 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
   const intents = new Intents(ports.store, delays, log);
   const inputs = new Inputs(settings.inputsMax, ports, delays);
 
+  const instant: Instant = { nowMs: clock.nowMs() };
+  const ofSandbox = timed(
+    leaseLogic(ports, settings.coolDownMs, () => bootId),
+    instant,
+  );
+  const eni = timed(eniLogic({ ...ports, settings, facts, intents }), instant);
+  const survey = surveyLogic({ ...ports, facts });
   const logic = nodeMachine.provide({
     actors: {
       identify: identifyLogic(ports),
@@ -72,19 +80,20 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
           bootId = id;
         },
       }),
-      leases: leasesMachine.provide({ actors: { lease: leaseLogic(ports, settings.coolDownMs, () => bootId) } }),
-      eniFactory: eniFactoryMachine.provide({
-        actors: { eni: eniLogic({ ...ports, settings, facts, intents }), survey: surveyLogic({ ...ports, facts }) },
-      }),
-      idlePool: idlePoolMachine,
+      leases: timed(leasesMachine.provide({ actors: { lease: ofSandbox } }), instant),
+      eniFactory: timed(eniFactoryMachine.provide({ actors: { eni, survey } }), instant),
+      idlePool: timed(idlePoolMachine, instant),
     },
   });
-  const root = createActor(logic, {
+  const root = createActor(timed(logic, instant), {
     input: { settings, token: entropy.token().slice(0, 40) },
     ...(timers === undefined ? {} : { clock: timers }),
     inspect: (event) => {
       if (event.type === '@xstate.snapshot') noteState(event.actorRef as AnyActorRef);
-      inputs.inspect(event, nameOf);
+      if (event.type === '@xstate.event' && entersFromOutside(event)) {
+        instant.nowMs = Math.max(instant.nowMs, clock.nowMs());
+        inputs.note(nameOf(event.actorRef), event.event, instant.nowMs);
+      }
       inspect?.(event);
     },
   });

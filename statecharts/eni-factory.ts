@@ -307,6 +307,8 @@ export const eniFactoryMachine = setup({
           const eni = eniAt(context.enis, summary?.slot);
           if (eni !== null) enqueue.sendTo(eni, { type: 'freed', ipv4, coolUntilMs, atMs });
           enqueue.assign({ freed: context.freed + 1 });
+          // An ENI that is told reports, and the pool hears of both then.
+          if (eni === null) enqueue('tellPool');
         }),
       ],
     },

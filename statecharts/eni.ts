@@ -327,6 +327,7 @@ export const eniMachine = setup({
                 assign(({ context, event }) => ({
                   doubtful: context.doubtful || mayHaveHappened(failureOf(event.error)),
                 })),
+                'report',
               ],
             },
           },
@@ -391,7 +392,7 @@ export const eniMachine = setup({
             // Only Describe knows whether a refused or lost call took effect.
             onError: {
               target: 'waiting',
-              actions: noteFailure,
+              actions: [noteFailure, 'report'],
             },
           },
         },
@@ -427,7 +428,7 @@ export const eniMachine = setup({
             ],
             onError: {
               target: 'waiting',
-              actions: noteFailure,
+              actions: [noteFailure, 'report'],
             },
           },
         },
@@ -583,7 +584,7 @@ export const eniMachine = setup({
                     ],
                   },
                 ],
-                onError: { target: 'judging', actions: noteFailure },
+                onError: { target: 'judging', actions: [noteFailure, 'report'] },
               },
             },
             // One bad answer sends nobody away: the same token asks again what was not answered, and a look shows what a refusal did.
@@ -761,7 +762,7 @@ export const eniMachine = setup({
             onDone: '#eni.detaching',
             onError: {
               target: 'backingOff',
-              actions: noteFailure,
+              actions: [noteFailure, 'report'],
             },
           },
         },
@@ -792,7 +793,7 @@ export const eniMachine = setup({
             ],
             onError: {
               target: 'waiting',
-              actions: noteFailure,
+              actions: [noteFailure, 'report'],
             },
           },
         },
@@ -803,7 +804,7 @@ export const eniMachine = setup({
             onDone: 'waiting',
             onError: {
               target: 'backingOff',
-              actions: noteFailure,
+              actions: [noteFailure, 'report'],
             },
           },
         },
@@ -823,7 +824,7 @@ export const eniMachine = setup({
             onDone: 'waiting',
             onError: {
               target: 'backingOff',
-              actions: noteFailure,
+              actions: [noteFailure, 'report'],
             },
           },
         },
@@ -839,7 +840,7 @@ export const eniMachine = setup({
             ],
             onError: {
               target: 'backingOff',
-              actions: noteFailure,
+              actions: [noteFailure, 'report'],
             },
           },
         },

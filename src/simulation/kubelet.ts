@@ -83,7 +83,8 @@ export class Kubelet {
     container.sent += 1;
     container.pendingAdds += 1;
     const order = container.sent;
-    const pending = this.#open(node, container, withinMs + GRACE_MS);
+    // A node that does not serve says so at once.
+    const pending = this.#open(node, container, node.serving ? withinMs + GRACE_MS : 0);
     const aborter = new AbortController();
     if (abortMs !== null) life.after(abortMs, () => aborter.abort());
     const untilMs = this.#clock.nowMs() + withinMs;

@@ -8,6 +8,7 @@ import { type NodeSystem, startNode } from '../../actors/node.ts';
 import type { NodePorts } from '../../actors/ports.ts';
 import type { Settings } from '../core/settings.ts';
 import type { Log } from '../ports/log.ts';
+import { checkAgreement, type Supervisors } from './agreement.ts';
 import { BookWatch } from './book-watch.ts';
 import { CallWatch } from './call-watch.ts';
 import { CrashDisk, crashStore } from './crash-store.ts';
@@ -18,6 +19,7 @@ import { Life } from './life.ts';
 import type { CrashPoint } from './plan.ts';
 import { HostDevices, pluggedKernel } from './plugged-kernel.ts';
 import { Seeded } from './seeded.ts';
+import { StandStill } from './stand-still.ts';
 import type { Trace } from './trace.ts';
 import type { Report } from './violation.ts';
 import type { VirtualCloud } from './virtual-cloud.ts';
@@ -49,6 +51,8 @@ export type SimNodeOptions = {
 
 /** What runs the process waits for so long before it starts it again. */
 const RESPAWN_MS = 1_000;
+/** Beyond the time to drain: the writes that were under way. */
+const STOP_GRACE_MS = 5_000;
 /** What the timer of a rest may be late. */
 const REST_GRACE_MS = 1_000;
 
@@ -68,6 +72,7 @@ export class SimNode {
   life: Life;
   system: NodeSystem | null = null;
   books: BookWatch;
+  #still: StandStill;
   /** An actor of this life was made to die. */
   defective = false;
   #children: AnyActorRef[] = [];
@@ -87,6 +92,7 @@ export class SimNode {
     this.life = new Life(0, options.cloud.clock);
     this.life.end();
     this.books = new BookWatch(options.witness, options.report, this.coolingOffered);
+    this.#still = new StandStill(options.settings, options.report);
     options.cloud.model.subscribe((event) => {
       if (event.type === 'attached' && event.instanceId === this.instanceId) {
         const { mac } = event;
@@ -116,6 +122,7 @@ export class SimNode {
     this.#children = [];
     this.defective = false;
     this.books = new BookWatch(this.#options.witness, this.#options.report, this.coolingOffered);
+    this.#still = new StandStill(this.settings, this.#options.report);
     this.#dirty = true;
     this.#options.trace.line(this.index, 'process', 'start', life.nowMs());
     const { trace, report } = this.#options;
@@ -129,6 +136,10 @@ export class SimNode {
           this.#dirty = true;
           trace.microstep(this.index, event, life.nowMs());
           const ref = event.actorRef as AnyActorRef;
+          const snapshot = event.snapshot as AnyMachineSnapshot;
+          const { id: chart } = (ref as unknown as { logic: { id?: string } }).logic; // not in XState's type of a reference
+          if (chart !== undefined && !this.defective)
+            this.#still.observe(ref, chart, snapshot, event.event, life.nowMs());
           if (ref.id.startsWith('eni:'))
             this.books.observe(ref, event.snapshot as Parameters<BookWatch['observe']>[1], this.index, life.nowMs());
         } else if (event.type === '@xstate.actor') this.#note(event.actorRef as AnyActorRef);
@@ -182,13 +193,26 @@ export class SimNode {
 
   /** Invariants of this node's books, if anything has moved since the last time. */
   check(): void {
-    if (!this.#dirty || !this.up) return;
+    if (!this.up) return;
+    if (!this.defective) this.#still.check(this.life.nowMs());
+    if (!this.#dirty) return;
     this.#dirty = false;
     this.books.checkRests(this.life.nowMs() - REST_GRACE_MS);
     const waiting = (this.snapshot('eniFactory')?.context.waiting as unknown[] | undefined)?.length ?? 0;
     this.#options.witness.checks += 1;
     const max = this.settings.waitingMax;
     if (waiting > max) this.#options.report('9', `${waiting} requests wait on node ${this.index + 1}, over ${max}`);
+    this.#checkAgreement();
+  }
+
+  /** An actor that was made to die does not keep its word. */
+  #checkAgreement(): void {
+    if (!this.serving || this.defective) return;
+    const [factory, pool, leases] = [this.snapshot('eniFactory'), this.snapshot('idlePool'), this.snapshot('leases')];
+    if (factory === undefined || pool === undefined || leases === undefined) return;
+    const { witness, report } = this.#options;
+    const all = { factory, pool, leases } as unknown as Supervisors;
+    witness.checks += checkAgreement(`node ${this.index + 1}`, all, this.life.nowMs(), report);
   }
 
   arm(crash: Crash): void {
@@ -201,8 +225,17 @@ export class SimNode {
     const { system, life } = this;
     if (!this.up || system === null) return;
     this.#options.trace.line(this.index, 'process', 'stop', life.nowMs());
+    life.after(drainMs + STOP_GRACE_MS, () =>
+      this.#options.report(
+        'alive',
+        `node ${this.index + 1} does not stop ${drainMs + STOP_GRACE_MS} ms after it was told to`,
+      ),
+    );
     void system.stop(drainMs).then(() => {
       if (life.over) return;
+      const { value } = this.snapshot('node') ?? {};
+      if (value !== 'stopped' && !this.defective)
+        this.#options.report('alive', `node ${this.index + 1} was ended in ${JSON.stringify(value)}`);
       this.#end(1, downMs);
       if (againMs !== null) this.#options.cloud.clock.after(downMs + againMs, () => this.restart(1));
     });

@@ -88,19 +88,8 @@ function ring(max: number, disk: MemoryDisk = new Map(), nowMs = 5_000) {
       clearTimeout: (timer) => clock.cancel(timer as ReturnType<typeof clock.after>),
     },
   );
-  const chart = { id: 'x', logic: { id: 'chart' } };
   const note = (count: number): void => {
-    for (let one = 0; one < count; one += 1)
-      inputs.inspect(
-        {
-          type: '@xstate.event',
-          rootId: '',
-          actorRef: chart,
-          sourceRef: undefined,
-          event: { type: 'e', one },
-        } as never,
-        () => 'node',
-      );
+    for (let one = 0; one < count; one += 1) inputs.note('node', { type: 'e', one } as never, clock.nowMs());
   };
   const pass = async (): Promise<void> => {
     for (let turns = 0; turns < 5; turns += 1) {

@@ -4,6 +4,7 @@
  */
 import { type AnyActorRef, type AnyMachineSnapshot, createActor, fromCallback, fromPromise } from 'xstate';
 import { statePath } from '../../actors/state-path.ts';
+import { timed } from '../../actors/timed.ts';
 import { type Input, livingInput } from '../../src/core/input-journal.ts';
 import type { Settings } from '../../src/core/settings.ts';
 import { eniMachine } from '../../statecharts/eni.ts';
@@ -34,16 +35,20 @@ const ENI_HANDS = [
 ];
 
 export function replayed(records: readonly Input[], settings: Settings) {
-  const eniFactory = eniFactoryMachine.provide({
-    actors: { ...unanswered('survey'), eni: eniMachine.provide(hands(...ENI_HANDS)) },
-  });
-  const leases = leasesMachine.provide({ actors: { lease: leaseMachine.provide(hands('persist', 'erase')) } });
+  const instant = { nowMs: records[0]?.atMs ?? 0 };
+  const eni = timed(eniMachine.provide(hands(...ENI_HANDS)), instant);
+  const eniFactory = timed(eniFactoryMachine.provide({ actors: { ...unanswered('survey'), eni } }), instant);
+  const lease = timed(leaseMachine.provide(hands('persist', 'erase')), instant);
+  const leases = timed(leasesMachine.provide({ actors: { lease } }), instant);
+  const idlePool = timed(idlePoolMachine, instant);
   const kernelKeeper = kernelKeeperMachine.provide({
     actors: { ...unanswered('sweep'), watch: fromCallback(() => undefined) },
   } as never);
-  const machine = nodeMachine.provide({
-    actors: { ...unanswered('identify', 'recover'), leases, eniFactory, idlePool: idlePoolMachine, kernelKeeper },
-  });
+  const supervisors = { leases, eniFactory, idlePool, kernelKeeper };
+  const machine = timed(
+    nodeMachine.provide({ actors: { ...unanswered('identify', 'recover'), ...supervisors } }),
+    instant,
+  );
   const byName = new Map<string, AnyActorRef>();
   const root = createActor(machine, {
     input: { settings, token: 'replay' },
@@ -53,8 +58,10 @@ export function replayed(records: readonly Input[], settings: Settings) {
     },
   });
   root.start();
-  for (const { actor, event } of records.map(livingInput))
+  for (const { actor, event, atMs } of records.map(livingInput)) {
+    instant.nowMs = atMs;
     (actor === 'node' ? (root as AnyActorRef) : byName.get(actor))?.send(event);
+  }
   const books = () => {
     const factory = byName.get('eniFactory')?.getSnapshot() as AnyMachineSnapshot | undefined;
     return Object.values(factory?.children ?? {}).map((ref) => {

@@ -1,0 +1,204 @@
+/**
+ * Whether the actors of one node agree with each other once a step is over: what one has told another is what the other acts on.
+ *
+ * The production code sends messages and remembers; this looks at both ends and compares. It sees a report that was not sent, a request
+ * that no one has any more, a promise that only one side remembers, a plan that should have been made again: long before any of them
+ * costs an address or an answer. Invariants 1, 4, 6 and 7, as far as the actors' own memories can tell.
+ */
+import type { AnyActorRef, AnyMachineSnapshot, SnapshotFrom } from 'xstate';
+import type { eniMachine } from '../../statecharts/eni.ts';
+import { summaryOf } from '../../statecharts/eni-context.ts';
+import type { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
+import { policyOf, slotOf, youngOf } from '../../statecharts/eni-factory-context.ts';
+import type { idlePoolMachine } from '../../statecharts/idle-pool.ts';
+import { nextPeriodMs } from '../../statecharts/idle-pool-context.ts';
+import type { leaseMachine } from '../../statecharts/lease.ts';
+import { leaseId, type leasesMachine } from '../../statecharts/leases.ts';
+import { place } from '../core/placement.ts';
+import { sameTotals, totalsOf } from '../core/pool.ts';
+import { sandboxKey } from '../core/sandbox.ts';
+import type { Report } from './violation.ts';
+
+type Eni = SnapshotFrom<typeof eniMachine>;
+type Factory = SnapshotFrom<typeof eniFactoryMachine>;
+type Lease = SnapshotFrom<typeof leaseMachine>;
+
+export type Supervisors = {
+  readonly factory: Factory;
+  readonly pool: SnapshotFrom<typeof idlePoolMachine>;
+  readonly leases: SnapshotFrom<typeof leasesMachine>;
+};
+
+/** Returns how many things were compared. */
+export function checkAgreement(
+  node: string,
+  { factory, pool, leases }: Supervisors,
+  nowMs: number,
+  report: Report,
+): number {
+  const enis = childrenOf<Eni>(factory, 'eni:');
+  const living = childrenOf<Lease>(leases, 'lease:');
+  const fault = (invariant: string, what: string): void => report(invariant, `${node}: ${what}`);
+  checkReports(factory, enis, fault);
+  // What came this very moment is placed, and told of, before the moment is over.
+  const settled = factory.context.waiting.every((request) => request.sinceMs < nowMs);
+  if (settled) {
+    checkPool({ factory, pool }, fault);
+    checkPlan(factory, nowMs, fault);
+  }
+  checkRequests(factory, enis, living, fault);
+  checkAskers(leases, living, fault);
+  checkPoolTimers(pool, nowMs, fault);
+  return 4 + 3 * enis.size + 3 * living.size;
+}
+
+type Fault = (invariant: string, what: string) => void;
+
+function childrenOf<S extends AnyMachineSnapshot>(of: AnyMachineSnapshot, prefix: string): ReadonlyMap<string, S> {
+  const all = Object.entries(of.children).flatMap(([id, ref]) => {
+    if (!id.startsWith(prefix) || ref === undefined) return [];
+    const snapshot = (ref as AnyActorRef).getSnapshot() as S;
+    return snapshot.status === 'active' ? [[id, snapshot] as const] : [];
+  });
+  return new Map(all);
+}
+
+/** The factory has each ENI as the ENI has itself. */
+function checkReports(factory: Factory, enis: ReadonlyMap<string, Eni>, fault: Fault): void {
+  const { context } = factory;
+  for (const [id, { context: own }] of enis) {
+    const known = context.enis[slotOf(id)];
+    const told = summaryOf(own);
+    if (known === undefined) fault('6', `${id} lives and the factory has forgotten it`);
+    else if (JSON.stringify(known) !== JSON.stringify(told))
+      fault('7', `${id} is ${differing(told, known)} in the factory's eyes`);
+  }
+  for (const slot of Object.keys(context.enis))
+    if (!enis.has(`eni:${slot}`)) fault('6', `the factory reckons with eni:${slot}, which is no more`);
+}
+
+function differing(own: object, known: object): string {
+  const other = known as Record<string, unknown>;
+  return Object.entries(own)
+    .filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(other[key]))
+    .map(([key, value]) => `${key} ${JSON.stringify(other[key])} instead of ${JSON.stringify(value)}`)
+    .join(', ');
+}
+
+/** The idle pool reckons with what there is. */
+function checkPool({ factory: { context }, pool }: Pick<Supervisors, 'factory' | 'pool'>, fault: Fault): void {
+  const { enis, waiting, granted, freed, nowMs } = context;
+  const view = { enis: Object.values(enis), waiting: waiting.length, young: youngOf(context), granted, freed };
+  const now = totalsOf(view, policyOf(context), nowMs);
+  if (!sameTotals(now, context.totals)) fault('7', `the pool was told ${differing(now, context.totals ?? {})}`);
+  if (context.totals !== null && !sameTotals(context.totals, pool.context.totals))
+    fault('7', `the pool reckons with ${differing(context.totals, pool.context.totals ?? {})}`);
+}
+
+/** What the pool is to do at an instant is not left undone after it. */
+function checkPoolTimers({ context }: Supervisors['pool'], nowMs: number, fault: Fault): void {
+  const dues = { period: nextPeriodMs(context), batch: context.reclaim.dueMs };
+  for (const [what, dueMs] of Object.entries(dues))
+    if (dueMs !== null && dueMs < nowMs - 1) fault('alive', `the pool's ${what} was due ${nowMs - dueMs} ms ago`);
+}
+
+/** Nothing can be done for the line that is not done. */
+function checkPlan({ context }: Factory, nowMs: number, fault: Fault): void {
+  const { waiting } = context;
+  if (waiting.length === 0) return;
+  // What a timer of this very moment will do is not done yet.
+  const plan = place(waiting, 0, Object.values(context.enis), policyOf(context), nowMs - 1);
+  const [move] = plan.moves;
+  if (move !== undefined) fault('4', `${waiting.length} wait although this could be done: ${JSON.stringify(move)}`);
+  const silent = waiting.find(({ requestId }) => !context.reasons.has(requestId));
+  if (silent !== undefined) fault('4', `${silent.pod} waits and nobody can say why`);
+}
+
+/** Each request is where exactly one actor has it, from its lease to the address it was promised. */
+function checkRequests(
+  { context: { waiting, placed } }: Factory,
+  enis: ReadonlyMap<string, Eni>,
+  leases: ReadonlyMap<string, Lease>,
+  fault: Fault,
+): void {
+  const wanted = new Map<string, Lease>();
+  for (const lease of leases.values()) wanted.set(lease.context.requestId, lease);
+  const searches = (requestId: string): boolean => wanted.get(requestId)?.matches({ opening: 'allocating' }) === true;
+  for (const { requestId, pod } of waiting)
+    if (!searches(requestId)) fault('4', `${pod} is in the line and its lease does not wait`);
+  const queued = new Map(
+    [...enis.values()].flatMap((eni) => eni.context.queue.map((one) => [one.requestId, eni] as const)),
+  );
+  const promised = new Map(
+    [...enis.values()].flatMap((eni) =>
+      eni.context.book.flatMap((entry) => (entry.requestId === null ? [] : [[entry.requestId, entry] as const])),
+    ),
+  );
+  for (const [requestId, { slot, request, granted }] of Object.entries(placed)) {
+    const lease = wanted.get(requestId);
+    if (granted && !lease?.matches('persisting'))
+      fault('4', `${request.pod} was granted an address and its lease is ${JSON.stringify(lease?.value)}`);
+    if (!granted && !searches(requestId)) fault('4', `${request.pod} waits at eni:${slot} and its lease does not`);
+    if (!granted && !queued.has(requestId))
+      fault('4', `${request.pod} was sent to eni:${slot}, which does not know it`);
+    if (granted && !promised.has(requestId))
+      fault('1', `${request.pod} was granted an address of eni:${slot}, which does not know it`);
+  }
+  for (const requestId of queued.keys())
+    if (placed[requestId]?.granted !== false)
+      fault('4', `${requestId} waits at an ENI and the factory does not know it`);
+  for (const [requestId, { address }] of promised)
+    if (placed[requestId]?.granted !== true)
+      fault('1', `${address.ipv4} is promised to ${requestId}, which the factory does not know`);
+  const line = new Set(waiting.map((request) => request.requestId));
+  for (const { value, context } of leases.values()) {
+    const searching = typeof value === 'object' && 'opening' in value;
+    if (searching && !line.has(context.requestId) && placed[context.requestId]?.granted !== false)
+      fault('4', `${sandboxKey(context.sandbox)} waits for an address and nobody looks for one`);
+    if (value === 'persisting' && placed[context.requestId]?.granted !== true)
+      fault('4', `${sandboxKey(context.sandbox)} is being written and the factory does not know it`);
+    if (value === 'bound' || value === 'releasing') checkBound(context, enis, fault);
+  }
+  const held = new Map(
+    [...leases.values()].flatMap(({ context: { lease, sandbox } }) =>
+      lease === null ? [] : [[lease.grant.address.ipv4, sandboxKey(sandbox)] as const],
+    ),
+  );
+  for (const [id, { context }] of enis)
+    for (const { state, address, sandbox } of context.book)
+      if (state === 'bound' && held.get(address.ipv4) !== sandbox)
+        fault(
+          '1',
+          `${id} keeps ${address.ipv4} for ${sandbox}, whose lease has ${held.get(address.ipv4) ?? 'nothing like it'}`,
+        );
+}
+
+/** The book knows who holds it. ENIs that are gone, or whose actor died, cannot. */
+function checkBound({ lease, sandbox }: Lease['context'], enis: ReadonlyMap<string, Eni>, fault: Fault): void {
+  const { address, eni } = lease?.grant ?? {};
+  const home = [...enis.values()].find((one) => one.context.eniId === eni?.eniId);
+  if (home === undefined || address === undefined) return;
+  const entry = home.context.book.find((one) => one.address.ipv4 === address.ipv4);
+  if (entry?.sandbox !== sandboxKey(sandbox) || (entry.state !== 'bound' && entry.state !== 'invalid'))
+    fault(
+      '1',
+      `${address.ipv4} is leased to ${sandboxKey(sandbox)}, its ENI has it as ${entry?.state} of ${entry?.sandbox}`,
+    );
+}
+
+/** Whoever waits for an answer is known to the lease that will give it. */
+function checkAskers(
+  { context: { open } }: Supervisors['leases'],
+  leases: ReadonlyMap<string, Lease>,
+  fault: Fault,
+): void {
+  for (const [requestId, sandbox] of Object.entries(open)) {
+    const lease = leases.get(leaseId(sandbox))?.context;
+    if (lease === undefined) fault('4', `${requestId} waits for ${sandbox}, which has no actor`);
+    else if (!lease.askers.includes(requestId) && !lease.releasers.includes(requestId))
+      fault('4', `${requestId} waits for ${sandbox}, whose lease has forgotten it`);
+  }
+  for (const [id, { context }] of leases)
+    for (const requestId of [...context.askers, ...context.releasers])
+      if (open[requestId] === undefined) fault('4', `${id} is to answer ${requestId}, whom nobody knows`);
+}

@@ -1,0 +1,158 @@
+/**
+ * Whether each actor goes on, and is what it says it is: no state is stayed in for longer than what it waits for takes, no actor's clock is
+ * behind what it was told, and an ENI's phase and failures are those of its state.
+ *
+ * The limits are of the settings, not of the charts: a chart that has lost its way out of a state is found by the state it stays in.
+ * The states in which an actor may stay for ever are those that wait for somebody else: a lease that is bound, a node that serves.
+ */
+import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
+import type { EniContext } from '../../statecharts/eni-context.ts';
+import type { EniPhase } from '../core/eni-summary.ts';
+import type { Settings } from '../core/settings.ts';
+import type { Report } from './violation.ts';
+
+/** What a timer, and what follows from it at the same moment, may be late. */
+const GRACE_MS = 1_500;
+/** Writes, and what the fakes draw for the way of a call, beside the call itself. */
+const WAY_MS = 10_000;
+/** Steps of start and recovery read all pages of several listings. */
+const START_CALLS = 12;
+
+type Stay = { readonly ref: AnyActorRef; readonly what: string; readonly sinceMs: number; readonly endMs: number };
+
+export class StandStill {
+  readonly #settings: Settings;
+  readonly #report: Report;
+  readonly #stays = new Map<AnyActorRef, Stay>();
+  #nextEndMs = Number.POSITIVE_INFINITY;
+  checks = 0;
+
+  constructor(settings: Settings, report: Report) {
+    this.#settings = settings;
+    this.#report = report;
+  }
+
+  /** One step of an actor. */
+  observe(ref: AnyActorRef, chart: string, snapshot: AnyMachineSnapshot, event: object, nowMs: number): void {
+    this.checks += 2;
+    if (snapshot.status !== 'active') {
+      this.#stays.delete(ref);
+      return;
+    }
+    if (CLOCKS.has(chart)) this.#clock(ref, snapshot, event);
+    if (chart === 'eni') this.#eni(ref, snapshot as unknown as { value: unknown; context: EniContext });
+    const path = pathOf(snapshot.value);
+    const limitMs = limitOf(chart, path, this.#settings);
+    const what = limitMs === null ? '' : `${chart}.${path}`;
+    const known = this.#stays.get(ref);
+    if (limitMs === null) this.#stays.delete(ref);
+    else if (known?.what !== what || ownTimer(event)) {
+      const endMs = nowMs + limitMs + GRACE_MS;
+      this.#stays.set(ref, { ref, what, sinceMs: nowMs, endMs });
+      this.#nextEndMs = Math.min(this.#nextEndMs, endMs);
+    }
+  }
+
+  /** After each step. */
+  check(nowMs: number): void {
+    if (nowMs <= this.#nextEndMs) return;
+    this.#nextEndMs = Number.POSITIVE_INFINITY;
+    for (const [ref, { what, sinceMs, endMs }] of this.#stays) {
+      if (ref.getSnapshot().status !== 'active') this.#stays.delete(ref);
+      else if (endMs < nowMs) this.#report('alive', `${ref.id} has been in ${what} for ${nowMs - sinceMs} ms`);
+      else this.#nextEndMs = Math.min(this.#nextEndMs, endMs);
+    }
+  }
+
+  /** No actor lives in the past: what it makes of an instant it was told would be late. */
+  #clock(ref: AnyActorRef, { context }: AnyMachineSnapshot, event: object): void {
+    const { nowMs } = context as { nowMs?: number };
+    const { atMs, output } = event as { atMs?: number; output?: { atMs?: number } };
+    if (nowMs === undefined || nowMs === 0) return;
+    const toldMs = atMs ?? output?.atMs;
+    if (toldMs !== undefined && nowMs < toldMs && 'type' in event && CLOCKED.test(String(event.type)))
+      this.#report('alive', `${ref.id} heard ${String(event.type)} of ${toldMs} and has it that it is ${nowMs}`);
+  }
+
+  #eni(ref: AnyActorRef, { value, context }: { value: unknown; context: EniContext }): void {
+    const path = pathOf(value);
+    const { phase, failures, lastFailure } = context;
+    const right = phasesOf(path);
+    if (right !== null && !right.includes(phase))
+      this.#report('7', `${ref.id} is ${path} and says that it is ${phase}`);
+    if (failures > 0 !== (lastFailure !== null))
+      this.#report('7', `${ref.id} counts ${failures} failures, the last being ${JSON.stringify(lastFailure)}`);
+    if (/\.(backingOff|judging|searchingLater)$/.test(path) && lastFailure === null)
+      this.#report('7', `${ref.id} is ${path} and nothing has failed`);
+  }
+}
+
+/** Events after which the actor's clock is looked at: not those that an actor is free to ignore. */
+const CLOCKED =
+  /^(assign|grow|freed|rest|bind|withdraw|cancel|poolChanged|periodEnded|reclaimDue|allocate)/;
+const CLOCKS = new Set(['eni', 'lease', 'eniFactory', 'idlePool']);
+
+function ownTimer(event: object): boolean {
+  return 'type' in event && String(event.type).startsWith('xstate.after.');
+}
+
+function pathOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value ?? '');
+  return Object.entries(value)
+    .map(([key, inner]) =>
+      typeof inner === 'object' && Object.keys(inner as object).length === 0 ? key : `${key}.${pathOf(inner)}`,
+    )
+    .join('+');
+}
+
+/** How long an actor may stay in a state, ms; null for as long as it likes. */
+function limitOf(chart: string, path: string, s: Settings): number | null {
+  const call = s.callTimeoutMs + WAY_MS;
+  const leaf = path.slice(path.lastIndexOf('.') + 1);
+  switch (chart) {
+    case 'node':
+      if (leaf === 'calling') return START_CALLS * call;
+      return leaf === 'backingOff' ? s.backoffMaxMs : null;
+    case 'lease':
+      if (path === 'bound' || path.startsWith('opening')) return null;
+      return path === 'persisting' || path === 'releasing' ? WAY_MS : 0;
+    case 'idlePool':
+      return path === 'measuring' ? 0 : Math.max(s.poolPeriodMs, s.backoffMs);
+    case 'eni':
+      return eniLimitOf(path, leaf, call, s);
+    default:
+      return null;
+  }
+}
+
+function eniLimitOf(path: string, leaf: string, call: number, s: Settings): number | null {
+  if (path === 'settling.calling') return s.settleTimeoutMs;
+  if (path === 'stuck') return s.backoffMaxMs;
+  if (path === 'inUse.resting.quiet') return s.cloudPeriodMs;
+  if (path === 'lost.waiting') return s.backoffMaxMs;
+  switch (leaf) {
+    case 'waiting':
+      return s.describePeriodMs;
+    case 'backingOff':
+    case 'searchingLater':
+      return s.backoffMaxMs;
+    case 'judging':
+    case 'looking':
+    case 'appearing':
+      return 0;
+    // The call of the device is bounded by its own time-out, the others by that of a call; some make two.
+    default:
+      return 2 * call + s.settleTimeoutMs;
+  }
+}
+
+/** What an ENI in a state may say of itself; null when that says nothing. */
+function phasesOf(path: string): readonly EniPhase[] | null {
+  if (path.startsWith('creating') || path.startsWith('attaching')) return ['opening'];
+  if (path.startsWith('settling')) return ['opening', 'faulty'];
+  if (/^inUse\.(resting|looking|assigning\.calling|unassigning)/.test(path)) return ['ready'];
+  if (path === 'inUse.backingOff') return ['holding'];
+  if (path.startsWith('inUse')) return ['ready', 'holding'];
+  if (/^(draining|detaching|deleting|stuck)/.test(path)) return ['leaving'];
+  return path.startsWith('lost') ? ['lost'] : null;
+}
