@@ -14,7 +14,7 @@ import { type ApiServer, startApiServer } from '../../src/lab/apiserver/api-serv
 import { resourceNamed } from '../../src/lab/apiserver/resource.ts';
 import { prepareBox } from '../../src/lab/box/inside-box.ts';
 import { LAB_ACCESS_KEY } from '../../src/lab/cloud/keys.ts';
-import { type RunningCloud, runCloud } from '../../src/lab/cloud/run-cloud.ts';
+import { type CloudOptions, type RunningCloud, runCloud } from '../../src/lab/cloud/run-cloud.ts';
 import type { NodeReport } from '../../src/ports/introspection.ts';
 import type { VpcEvent } from '../../src/vpc/events.ts';
 
@@ -47,10 +47,15 @@ export class Machine {
   }
 
   /** Starts `dist/enactord.js`; a flag that is given here wins. */
-  start(flags: Partial<Paths> & { cniConfDir?: string } = {}, cwd = this.dir): DaemonRun {
+  start(
+    flags: Partial<Paths> & { cniConfDir?: string } = {},
+    cwd = this.dir,
+    nodeArgs: readonly string[] = [],
+  ): DaemonRun {
     const paths = { ...this.paths, ...flags };
     const { host } = new URL(this.cloud.url);
     const args = [
+      ...nodeArgs,
       DAEMON,
       ...['--config', join(this.dir, 'eni_conf'), '--node-name', NODE, '--kubeconfig', join(this.dir, 'kubeconfig')],
       ...['--data-dir', paths.dataDir, '--lock-file', paths.lockFile, '--debug-socket', paths.debugSocket],
@@ -136,7 +141,11 @@ export class DaemonRun {
   }
 }
 
-export async function machine(t: Test, config: Record<string, unknown> = {}): Promise<Machine> {
+export async function machine(
+  t: Test,
+  config: Record<string, unknown> = {},
+  options: Pick<CloudOptions, 'topology' | 'settings'> = {},
+): Promise<Machine> {
   if (!existsSync(DAEMON)) throw new Error(`${DAEMON} is not built yet: npm run build`);
   const { runDir } = prepareBox();
   const libc = openKoffiLibc();
@@ -144,7 +153,7 @@ export async function machine(t: Test, config: Record<string, unknown> = {}): Pr
   const lo = netlink.linkByName('lo');
   if (lo !== null) netlink.apply([setLink(lo.index, { up: true })]);
   const dir = mkdtempSync(join(runDir, 'm'));
-  const cloud = await runCloud({ listen: '127.0.0.1:0', profile: 'fast' });
+  const cloud = await runCloud({ listen: '127.0.0.1:0', profile: 'fast', ...options });
   const api = await startApiServer({ kubeconfigPath: join(dir, 'kubeconfig') });
   const { accessKeyId: access_key, accessKeySecret: access_secret } = LAB_ACCESS_KEY;
   const keys = { access_key, access_secret, eni_link_kinds: ['device', 'veth'], describe_period: '20ms', ...config };
