@@ -31,9 +31,11 @@ export class HostMemory {
     nowMs: number,
   ): Pick<HostWanted, 'pods' | 'claimed' | 'dead'> {
     const held = new Map(leases.map((lease) => [sandboxKey(lease.sandbox), leftOf(lease)]));
-    for (const [key, left] of this.#held)
-      if (!held.has(key) && !claimed.has(key) && !this.#dying.has(key))
-        this.#dying.set(key, { ...left, sinceMs: nowMs });
+    for (const [key, left] of this.#held) {
+      // One that is being released is remembered until it is.
+      if (claimed.has(key)) held.set(key, held.get(key) ?? left);
+      else if (!this.#dying.has(key)) this.#dying.set(key, { ...left, sinceMs: nowMs });
+    }
     for (const key of claimed) this.#dying.delete(key);
     for (const key of this.#seen) if (!claimed.has(key)) this.#seen.delete(key);
     this.#held = held;

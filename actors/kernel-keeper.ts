@@ -4,7 +4,6 @@
 import { type EventObject, fromCallback, fromPromise } from 'xstate';
 import { failureOf } from '../src/core/errors.ts';
 import { familyOf } from '../src/core/ip.ts';
-import type { Lease } from '../src/core/lease.ts';
 import type { RepairNews } from '../src/core/repair-ledger.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { EniKept, HostWanted, SandboxLeft } from '../src/ports/kernel.ts';

@@ -6,9 +6,10 @@ import type { ActorReport, EniReport, NodeReport, PoolReport } from '../src/port
 import type { EniContext } from '../statecharts/eni-context.ts';
 import type { eniFactoryMachine } from '../statecharts/eni-factory.ts';
 import type { IdlePoolContext } from '../statecharts/idle-pool-context.ts';
+import type { KernelKeeperContext } from '../statecharts/kernel-keeper.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
 import type { NodeRef } from '../statecharts/node.ts';
-import { ENI_FACTORY, IDLE_POOL, LEASES } from '../statecharts/receptionist.ts';
+import { ENI_FACTORY, IDLE_POOL, KERNEL_KEEPER, LEASES } from '../statecharts/receptionist.ts';
 import { statePath } from './state-path.ts';
 
 /** Since when an actor is in its state; told by the inspector of the root. */
@@ -45,6 +46,7 @@ export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
       sinceMs: request.sinceMs,
       reason: context?.reasons.get(request.requestId) ?? 'not looked at yet',
     })),
+    ...hostOf(root.system.get(KERNEL_KEEPER) as AnyActorRef | undefined),
     actors: actorsUnder(root as AnyActorRef, 'node', since),
   };
 }
@@ -110,6 +112,15 @@ function leasesOf(leases: AnyActorRef): Lease[] {
     const { lease } = context as LeaseContext;
     return lease !== null && (value === 'bound' || value === 'releasing') ? [lease] : [];
   });
+}
+
+/** How many things of the host are told. */
+const THINGS_MAX = 50;
+
+function hostOf(keeper: AnyActorRef | undefined): Pick<NodeReport, 'host'> {
+  if (keeper === undefined) return {};
+  const { repairs, ledger } = snapshotOf(keeper).context as KernelKeeperContext;
+  return { host: { repairs, things: ledger.slice(0, THINGS_MAX) } };
 }
 
 /** Machines only: the promises they invoke come and go. */

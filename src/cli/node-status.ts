@@ -1,6 +1,7 @@
 /** `enactor status`: what one daemon says of itself, as a table for people or JSON for programs. */
 
 import { isHeldBack } from '../core/held-back.ts';
+import { isContested } from '../core/repair-ledger.ts';
 import { findLabs } from '../lab/control/find-lab.ts';
 import { readReport } from '../lab/node/debug-client.ts';
 import type { Paint } from '../lab/view/paint.ts';
@@ -10,6 +11,8 @@ import type { NodeReport, PoolReport } from '../ports/introspection.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
 import { howWeAreCalled } from './how-we-are-called.ts';
 import { table } from './table.ts';
+
+const REPAIRS_SHOWN = 20;
 
 /** Where a daemon answers when nobody says otherwise. */
 export const DEBUG_SOCKET = '/var/run/eni/eni_debug.socket';
@@ -68,6 +71,7 @@ export function reportLines(report: NodeReport, nowMs: number, paint: Paint): st
             paint,
           ),
         ]),
+    ...hostLines(report, nowMs, paint),
     ...(refusals.length === 0 ? [] : ['']),
     ...refusals.map((one) => {
       const when = `${times(one.times)}, last ${forHowLong(nowMs - one.atMs)} ago`;
@@ -91,6 +95,19 @@ function storeLines({ store, leases }: NodeReport, nowMs: number, paint: Paint):
       ? []
       : [`store ${paint('yellow', `${held} addresses held back`)} until host and API server say that no pod has them`]),
   ];
+}
+
+/** One line for each kind of repair, and one for each thing that is in dispute or cannot be mended. */
+function hostLines({ host }: NodeReport, nowMs: number, paint: Paint): string[] {
+  if (host === undefined || host.things.length === 0) return [];
+  const word = { repaired: 'repaired', heldOff: 'waits', failed: 'cannot be repaired', beyondRepair: 'is gone' };
+  const rows = host.things.slice(0, REPAIRS_SHOWN).map((thing) => {
+    const is = isContested(thing) ? 'somebody undoes it' : word[thing.outcome];
+    const last = `${forHowLong(nowMs - thing.lastMs)} ago`;
+    return [thing.kind, thing.object, is, `${thing.times}`, last, thing.detail ?? thing.pod ?? '-'];
+  });
+  const total = `host  ${paint('yellow', `${times(host.repairs)} repaired`)} since the daemon started`;
+  return ['', total, ...table(['DRIFT', 'OF', 'IS', 'REPAIRS', 'LAST', 'WHO OR WHY'], rows, paint)];
 }
 
 function poolLine({ state, minIdle, maxIdle, capacity, counts }: PoolReport, paint: Paint): string {

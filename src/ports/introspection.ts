@@ -4,6 +4,7 @@
 import type { ErrorCode } from '../core/errors.ts';
 import type { JournalPage, JournalQuery } from '../core/input-journal.ts';
 import type { Lease } from '../core/lease.ts';
+import type { RepairEntry } from '../core/repair-ledger.ts';
 
 export type { AddressState } from '../core/address-book.ts';
 
@@ -58,6 +59,13 @@ export type Refusal = {
   readonly detail: string;
 };
 
+export type HostReport = {
+  /** Of all things, since the daemon started. */
+  readonly repairs: number;
+  /** By thing, the newest first. */
+  readonly things: readonly RepairEntry[];
+};
+
 export type NodeReport = {
   readonly state: string;
   /** What is missing while the node is starting, recovering or degraded. */
@@ -75,6 +83,8 @@ export type NodeReport = {
     readonly reason: string;
   }[];
   readonly actors: readonly ActorReport[];
+  /** What had to be mended on the host, and what cannot be; absent before the node serves. */
+  readonly host?: HostReport;
   /** How the database is; absent in what only looks like a report. */
   readonly store?: StoreState;
   /** The newest first. The daemon's own, beside what the actors tell, so absent in theirs. */

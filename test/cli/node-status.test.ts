@@ -55,3 +55,37 @@ t.test('status: says states as people do, and an older daemon’s report is read
   t.match(text, /eni-1 +eth1 +in use · assigning +10 s/);
   t.notMatch(text, /refused|running|inUse/);
 });
+
+t.test('status: tells what of the host was repaired, who undoes it, and what cannot be', async (t) => {
+  const thing = {
+    kind: 'podRule',
+    pod: 'default/p',
+    detail: null,
+    undone: 0,
+    firstMs: 0,
+    untilMs: 0,
+    told: true,
+  } as const;
+  const host = {
+    repairs: 8,
+    things: [
+      { ...thing, object: '512 to 10.0.0.9/32', outcome: 'repaired', times: 7, undone: 6, lastMs: 9_000 },
+      { ...thing, object: '512 to 10.0.0.8/32', outcome: 'repaired', times: 1, lastMs: 5_000 },
+      {
+        ...thing,
+        kind: 'podDevice',
+        object: 'default/q',
+        outcome: 'beyondRepair',
+        times: 0,
+        detail: 'gone',
+        lastMs: 4_000,
+      },
+    ],
+  } as const;
+  const text = reportLines({ ...report, host }, 10_000, plain).join('\n');
+  t.match(text, /^host {2}8 times repaired since the daemon started$/m);
+  t.match(text, /podRule +512 to 10\.0\.0\.9\/32 +somebody undoes it +7 +1 s ago +default\/p/);
+  t.match(text, /podRule +512 to 10\.0\.0\.8\/32 +repaired +1 +5 s ago/);
+  t.match(text, /podDevice +default\/q +is gone +0 +6 s ago +gone/);
+  t.notMatch(reportLines({ ...report, host: { repairs: 0, things: [] } }, 0, plain).join('\n'), /host/);
+});
