@@ -18,13 +18,16 @@ import { type NodeFacts, nodeMachine } from '../statecharts/node.ts';
 import { LEASES } from '../statecharts/receptionist.ts';
 import { Replies } from './ask.ts';
 import { eniLogic } from './eni.ts';
+import { garbageCollectorLogic } from './garbage-collector.ts';
 import { identifyLogic } from './identify.ts';
 import { entersFromOutside, Inputs } from './inputs.ts';
 import { Intents } from './intents.ts';
+import { kernelKeeperLogic } from './kernel-keeper.ts';
 import { leaseLogic } from './lease.ts';
+import { livingIn } from './living.ts';
 import type { NodePorts } from './ports.ts';
 import { recoverLogic } from './recover.ts';
-import { reportOf } from './report.ts';
+import { boundLeases, reportOf } from './report.ts';
 import { statePath } from './state-path.ts';
 import { surveyLogic } from './survey.ts';
 import { type Instant, timed } from './timed.ts';
@@ -69,6 +72,12 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
   );
   const eni = timed(eniLogic({ ...ports, settings, facts, intents }), instant);
   const survey = surveyLogic({ ...ports, facts });
+  const collector = garbageCollectorLogic({
+    ...ports,
+    nodeName: settings.nodeName,
+    leases: () => boundLeases(root),
+    allocator: { release: (request, signal) => release(request, signal), lease: (id, ifName) => lease(id, ifName) },
+  });
   const logic = nodeMachine.provide({
     actors: {
       identify: identifyLogic(ports),
@@ -83,6 +92,11 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
       leases: timed(leasesMachine.provide({ actors: { lease: ofSandbox } }), instant),
       eniFactory: timed(eniFactoryMachine.provide({ actors: { eni, survey } }), instant),
       idlePool: timed(idlePoolMachine, instant),
+      garbageCollector: timed(collector, instant),
+      kernelKeeper: timed(
+        kernelKeeperLogic({ ...ports, settings, living: () => livingIn(root, facts().nodeIp) }),
+        instant,
+      ),
     },
   });
   const root = createActor(timed(logic, instant), {

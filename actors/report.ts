@@ -2,14 +2,15 @@
 import type { AnyActorRef, SnapshotFrom } from 'xstate';
 import type { AddressState } from '../src/core/address-book.ts';
 import type { Lease } from '../src/core/lease.ts';
-import type { ActorReport, EniReport, NodeReport, PoolReport } from '../src/ports/introspection.ts';
+import type { ActorReport, EniReport, GcReport, NodeReport, PoolReport } from '../src/ports/introspection.ts';
 import type { EniContext } from '../statecharts/eni-context.ts';
 import type { eniFactoryMachine } from '../statecharts/eni-factory.ts';
+import type { GarbageCollectorContext } from '../statecharts/garbage-collector-context.ts';
 import type { IdlePoolContext } from '../statecharts/idle-pool-context.ts';
 import type { KernelKeeperContext } from '../statecharts/kernel-keeper.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
 import type { NodeRef } from '../statecharts/node.ts';
-import { ENI_FACTORY, IDLE_POOL, KERNEL_KEEPER, LEASES } from '../statecharts/receptionist.ts';
+import { ENI_FACTORY, GARBAGE_COLLECTOR, IDLE_POOL, KERNEL_KEEPER, LEASES } from '../statecharts/receptionist.ts';
 import { statePath } from './state-path.ts';
 
 /** Since when an actor is in its state; told by the inspector of the root. */
@@ -38,6 +39,7 @@ export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
     missing: node.context.missing,
     enis,
     pool: context === null || idlePool === undefined ? null : poolOf(idlePool, enis, invalidLeases),
+    gc: gcOf(root.system.get(GARBAGE_COLLECTOR) as AnyActorRef | undefined),
     leases: held,
     invalidLeases,
     waiting: (context?.waiting ?? []).map((request) => ({
@@ -100,17 +102,31 @@ function poolOf(idlePool: AnyActorRef, enis: readonly EniReport[], invalidLeases
   };
 }
 
+function gcOf(ref: AnyActorRef | undefined): GcReport | null {
+  if (ref === undefined) return null;
+  const { value, context } = snapshotOf(ref);
+  const { lastPassMs, looked, collected, failed, kept, lastFailure } = context as GarbageCollectorContext;
+  const failure = lastFailure === null ? null : `${lastFailure.code}: ${lastFailure.detail}`;
+  return { state: statePath(value), lastPassMs, looked, collected, failed, kept, lastFailure: failure };
+}
+
 function isInvalid({ grant }: Lease, enis: readonly EniReport[]): boolean {
   const eni = enis.find((one) => one.eniId === grant.eni.eniId);
   const address = eni?.addresses.find((one) => one.ipv4 === grant.address.ipv4);
   return address === undefined || address.state === 'invalid';
 }
 
-function leasesOf(leases: AnyActorRef): Lease[] {
+/** Those that are held by their sandboxes: not those being given back. */
+export function boundLeases(root: AnyActorRef): readonly Lease[] {
+  const leases = root.system.get(LEASES) as AnyActorRef | undefined;
+  return leases === undefined ? [] : leasesOf(leases, ['bound']);
+}
+
+function leasesOf(leases: AnyActorRef, states: readonly string[] = ['bound', 'releasing']): Lease[] {
   return Object.values(snapshotOf(leases).children ?? {}).flatMap((ref) => {
     const { value, context } = snapshotOf(ref);
     const { lease } = context as LeaseContext;
-    return lease !== null && (value === 'bound' || value === 'releasing') ? [lease] : [];
+    return lease !== null && states.includes(String(value)) ? [lease] : [];
   });
 }
 

@@ -6,6 +6,7 @@
  */
 import { type ActorRefFrom, assign, enqueueActions, type PromiseActorLogic, sendTo, setup } from 'xstate';
 import { type Failure, failureOf } from '../src/core/errors.ts';
+import { repairTimesOf } from '../src/core/keeper-settings.ts';
 import type { Lease } from '../src/core/lease.ts';
 import { managedMax } from '../src/core/managed-enis.ts';
 import type { SandboxKey } from '../src/core/sandbox.ts';
@@ -13,11 +14,14 @@ import type { Settings } from '../src/core/settings.ts';
 import type { At } from './at.ts';
 import type { eniFactoryMachine } from './eni-factory.ts';
 import type { AdoptedEni, EniFactoryInput, VSwitchOption } from './eni-factory-context.ts';
+import type { garbageCollectorMachine } from './garbage-collector.ts';
+import type { GarbageCollectorInput } from './garbage-collector-context.ts';
 import type { idlePoolMachine } from './idle-pool.ts';
 import type { IdlePoolInput } from './idle-pool-context.ts';
+import type { kernelKeeperMachine } from './kernel-keeper.ts';
 import type { leasesMachine } from './leases.ts';
 import type { Answer, NodeEvent } from './messages.ts';
-import { ENI_FACTORY, IDLE_POOL, LEASES, leasesIn } from './receptionist.ts';
+import { ENI_FACTORY, GARBAGE_COLLECTOR, IDLE_POOL, KERNEL_KEEPER, LEASES, leasesIn } from './receptionist.ts';
 
 /** What the instance is and may own. */
 export type NodeFacts = {
@@ -70,6 +74,8 @@ export const nodeMachine = setup({
     eniFactory: typeof eniFactoryMachine;
     leases: typeof leasesMachine;
     idlePool: typeof idlePoolMachine;
+    kernelKeeper: typeof kernelKeeperMachine;
+    garbageCollector: typeof garbageCollectorMachine;
   },
   delays: {
     backoff: ({ context }) =>
@@ -196,6 +202,33 @@ export const nodeMachine = setup({
             actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'eniFactory' }) },
           },
         },
+        {
+          src: 'kernelKeeper',
+          id: KERNEL_KEEPER,
+          systemId: KERNEL_KEEPER,
+          input: ({ context: { settings, nowMs } }) => ({
+            periodMs: settings.kernelPeriodMs,
+            gatherMs: settings.kernelGatherMs,
+            backoffMs: settings.backoffMs,
+            backoffMaxMs: settings.backoffMaxMs,
+            repairTimes: repairTimesOf(settings),
+            nowMs,
+          }),
+          onError: {
+            target: 'failed',
+            actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'kernelKeeper' }) },
+          },
+        },
+        {
+          src: 'garbageCollector',
+          id: GARBAGE_COLLECTOR,
+          systemId: GARBAGE_COLLECTOR,
+          input: ({ context }) => collectorInput(context),
+          onError: {
+            target: 'failed',
+            actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'garbageCollector' }) },
+          },
+        },
       ],
       initial: 'serving',
       states: {
@@ -246,6 +279,11 @@ function poolInput(context: NodeContext): IdlePoolInput {
     backoffMs,
     nowMs,
   };
+}
+
+function collectorInput({ settings, nowMs }: NodeContext): GarbageCollectorInput {
+  const { nodeName, gcPeriodMs, gcGraceMs, gcTimeoutMs, backoffMs } = settings;
+  return { nodeName, periodMs: gcPeriodMs, graceMs: gcGraceMs, timeoutMs: gcTimeoutMs, backoffMs, nowMs };
 }
 
 function factoryInput(context: NodeContext): EniFactoryInput {

@@ -7,7 +7,7 @@ import { readReport } from '../lab/node/debug-client.ts';
 import type { Paint } from '../lab/view/paint.ts';
 import { paintFor } from '../lab/view/paint.ts';
 import { eniWord, forHowLong, nodeWord, times } from '../lab/view/words.ts';
-import type { NodeReport, PoolReport } from '../ports/introspection.ts';
+import type { GcReport, NodeReport, PoolReport } from '../ports/introspection.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
 import { howWeAreCalled } from './how-we-are-called.ts';
 import { table } from './table.ts';
@@ -16,6 +16,9 @@ const REPAIRS_SHOWN = 20;
 
 /** Where a daemon answers when nobody says otherwise. */
 export const DEBUG_SOCKET = '/var/run/eni/eni_debug.socket';
+
+/** Of a container id as people read them. */
+const SANDBOX_CHARS = 12;
 
 export async function nodeStatus(socketPath: string, output: 'text' | 'json'): Promise<number> {
   const report = await readReport(socketPath).catch((error: unknown) => {
@@ -43,6 +46,7 @@ export function reportLines(report: NodeReport, nowMs: number, paint: Paint): st
     `node  ${paint(hue, state)}${report.missing.length > 0 ? `, missing ${report.missing.join(', ')}` : ''}`,
     ...(pool === null ? [] : [poolLine(pool, paint)]),
     ...storeLines(report, nowMs, paint),
+    ...(report.gc ? [gcLine(report.gc, nowMs)] : []),
     '',
     ...table(
       ['ENI', 'DEVICE', 'STATE', 'SINCE', 'ADDRESS', 'IS', 'POD'],
@@ -71,6 +75,16 @@ export function reportLines(report: NodeReport, nowMs: number, paint: Paint): st
             paint,
           ),
         ]),
+    ...(report.gc?.kept.length
+      ? [
+          '',
+          ...table(
+            ['LEASE WITHOUT A POD', 'SANDBOX', 'WHY IT IS STILL THERE'],
+            report.gc.kept.map(({ pod, sandbox, why }) => [pod, sandbox.slice(0, SANDBOX_CHARS), why]),
+            paint,
+          ),
+        ]
+      : []),
     ...hostLines(report, nowMs, paint),
     ...(refusals.length === 0 ? [] : ['']),
     ...refusals.map((one) => {
@@ -108,6 +122,13 @@ function hostLines({ host }: NodeReport, nowMs: number, paint: Paint): string[] 
   });
   const total = `host  ${paint('yellow', `${times(host.repairs)} repaired`)} since the daemon started`;
   return ['', total, ...table(['DRIFT', 'OF', 'IS', 'REPAIRS', 'LAST', 'WHO OR WHY'], rows, paint)];
+}
+
+function gcLine({ state, lastPassMs, looked, collected, failed, lastFailure }: GcReport, nowMs: number): string {
+  const pass =
+    lastPassMs === null ? 'no pass yet' : `last pass ${forHowLong(nowMs - lastPassMs)} ago looked at ${looked} leases`;
+  const releases = failed === 0 ? `${collected} released` : `${collected} released, ${failed} could not be`;
+  return `gc    ${nodeWord(state)}; ${pass}; ${releases}${lastFailure === null ? '' : `; ${lastFailure}`}`;
 }
 
 function poolLine({ state, minIdle, maxIdle, capacity, counts }: PoolReport, paint: Paint): string {

@@ -70,6 +70,9 @@ const schema = z.strictObject({
   backoff: period.optional(),
   backoff_max: period.optional(),
   hold_down: duration.optional(),
+  gc_period: period.optional(),
+  gc_grace: duration.optional(),
+  gc_timeout: period.optional(),
   waiting_max: z.int().min(1).max(100_000).default(defaultSettings.waitingMax),
   inputs_max: z.int().min(0).max(100_000).default(defaultSettings.inputsMax),
   eni_link_kinds: z
@@ -155,6 +158,9 @@ function configOf(file: File, nodeName: string, notes: readonly string[]): Confi
     backoffMs: scaled(file.backoff, defaultSettings.backoffMs),
     backoffMaxMs: scaled(file.backoff_max, defaultSettings.backoffMaxMs),
     holdDownMs: scaled(file.hold_down, defaultSettings.holdDownMs),
+    gcPeriodMs: scaled(file.gc_period, defaultSettings.gcPeriodMs),
+    gcGraceMs: scaled(file.gc_grace ?? file.gc_period, defaultSettings.gcGraceMs),
+    gcTimeoutMs: scaled(file.gc_timeout, defaultSettings.gcTimeoutMs),
     waitingMax: file.waiting_max,
     inputsMax: file.inputs_max,
   };

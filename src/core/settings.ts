@@ -45,6 +45,10 @@ export type Settings = PolicySettings & {
   readonly backoffMaxMs: number;
   /** How long a vSwitch that ran dry is not asked again. */
   readonly holdDownMs: number;
+  /** Between two passes of the garbage collector; how long a lease must be found gone; and what one pass may take. */
+  readonly gcPeriodMs: number;
+  readonly gcGraceMs: number;
+  readonly gcTimeoutMs: number;
   /** Requests the factory lets wait at once. */
   readonly waitingMax: number;
   /** Inputs that the journal keeps; 0 for none. */
@@ -76,6 +80,9 @@ export const defaultSettings: Omit<Settings, 'nodeName'> = {
   backoffMs: 500,
   backoffMaxMs: 30_000,
   holdDownMs: 600_000,
+  gcPeriodMs: 300_000,
+  gcGraceMs: 300_000,
+  gcTimeoutMs: 60_000,
   waitingMax: 1_000,
   inputsMax: 4_096,
 };

@@ -20,6 +20,7 @@ import { exclusive } from './exclusive.ts';
 import type { Flags } from './flags.ts';
 import { Gate } from './gate.ts';
 import { letHeldBackGo } from './held-back.ts';
+import { kubernetesLater } from './kubernetes-later.ts';
 import { nodePorts } from './node-ports.ts';
 import { carryOutPendingDeletes } from './pending-deletes.ts';
 import { Refusals } from './refusals.ts';
@@ -54,14 +55,15 @@ export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, o
     // What runs beside the actors ends when they do, whatever the reason.
     const ending = new AbortController();
     try {
-      const ports = nodePorts(flags, config, store, log);
-      system = startNode({ ports, settings: config.settings });
-      log.info({ node: flags.nodeName, ms: Math.round(performance.now()), ...memory() }, 'daemon started');
-      const kubernetes = await connectKubernetes({
+      const connecting = connectKubernetes({
         kubeconfigPath: flags.kubeconfig,
         component: 'enactord',
         host: flags.nodeName,
       });
+      const ports = nodePorts(flags, config, store, kubernetesLater(connecting), log);
+      system = startNode({ ports, settings: config.settings });
+      log.info({ node: flags.nodeName, ms: Math.round(performance.now()), ...memory() }, 'daemon started');
+      const kubernetes = await connecting;
       const { allocator } = system;
       gate.open(backendOver({ allocator, kubernetes, nodeName: flags.nodeName, serviceCidr: config.serviceCidr }));
       onStarted();

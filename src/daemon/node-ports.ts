@@ -2,18 +2,20 @@
 
 import type { NodePorts } from '../../actors/ports.ts';
 import { HostKernel } from '../adapters/datapath/host-kernel.ts';
+import { HostSandboxes } from '../adapters/datapath/host-sandboxes.ts';
 import { hostWitness } from '../adapters/datapath/host-witness.ts';
 import { ecsCloud } from '../adapters/ecs/ecs-cloud.ts';
 import type { RootLog } from '../adapters/logging/json-log.ts';
 import { metadataService } from '../adapters/metadata/metadata-service.ts';
 import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
 import type { Config } from '../core/config.ts';
+import type { Kubernetes } from '../ports/kubernetes.ts';
 import type { Store } from '../ports/store.ts';
 import { systemClock } from './clock.ts';
 import { systemEntropy } from './entropy.ts';
 import type { Flags } from './flags.ts';
 
-export function nodePorts(flags: Flags, config: Config, store: Store, log: RootLog): NodePorts {
+export function nodePorts(flags: Flags, config: Config, store: Store, kubernetes: Kubernetes, log: RootLog): NodePorts {
   const metadata = metadataService({ baseUrl: flags.metadataUrl });
   const cloud = ecsCloud({
     ...config.credentials,
@@ -26,6 +28,18 @@ export function nodePorts(flags: Flags, config: Config, store: Store, log: RootL
   });
   const libc = openKoffiLibc();
   const host = hostWitness(libc, flags.bootIdFile);
+  const sandboxes = new HostSandboxes(libc);
   const kernel = new HostKernel(libc, { eniKinds: config.eniLinkKinds });
-  return { cloud, metadata, store, kernel, host, clock: systemClock, entropy: systemEntropy, log: log.part('actors') };
+  return {
+    cloud,
+    metadata,
+    store,
+    kernel,
+    host,
+    kubernetes,
+    sandboxes,
+    clock: systemClock,
+    entropy: systemEntropy,
+    log: log.part('actors'),
+  };
 }

@@ -66,12 +66,27 @@ export type HostReport = {
   readonly things: readonly RepairEntry[];
 };
 
+export type GcReport = {
+  readonly state: string;
+  /** When the last pass ended, and how many leases it looked at; null before the first. */
+  readonly lastPassMs: number | null;
+  readonly looked: number;
+  /** Leases released since the start because their pod was gone, and releases that failed. */
+  readonly collected: number;
+  readonly failed: number;
+  /** Leases of which a list of pods made doubtful whether anybody has them: why each is still there. */
+  readonly kept: readonly { readonly sandbox: string; readonly pod: string; readonly why: string }[];
+  readonly lastFailure: string | null;
+};
+
 export type NodeReport = {
   readonly state: string;
   /** What is missing while the node is starting, recovering or degraded. */
   readonly missing: readonly string[];
   readonly enis: readonly EniReport[];
   readonly pool: PoolReport | null;
+  /** null until the node serves. */
+  readonly gc?: GcReport | null;
   readonly leases: readonly Lease[];
   /** Those of them whose address is on no ENI here any more: their pods have no network, and a DEL of theirs still works. */
   readonly invalidLeases?: readonly Lease[];

@@ -7,6 +7,7 @@
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import { eniMachine } from '../../statecharts/eni.ts';
 import { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
+import { garbageCollectorMachine } from '../../statecharts/garbage-collector.ts';
 import { idlePoolMachine } from '../../statecharts/idle-pool.ts';
 import { leaseMachine } from '../../statecharts/lease.ts';
 import { leasesMachine } from '../../statecharts/leases.ts';
@@ -19,6 +20,7 @@ export const CHARTS: readonly AnyStateMachine[] = [
   leasesMachine,
   leaseMachine,
   idlePoolMachine,
+  garbageCollectorMachine,
 ];
 
 const names = new WeakMap<AnyTransitionDefinition, string>();

@@ -6,7 +6,10 @@
  */
 import { failureOf } from '../core/errors.ts';
 import type { Lease } from '../core/lease.ts';
+import type { Pod } from '../ports/kubernetes.ts';
+import type { FakeKubernetes } from './fake-kubernetes.ts';
 import type { Life } from './life.ts';
+import type { Fate } from './plan.ts';
 import type { SimNode } from './sim-node.ts';
 import type { Trace } from './trace.ts';
 import type { Report } from './violation.ts';
@@ -47,6 +50,7 @@ export class Kubelet {
   readonly #witness: Witness;
   readonly #trace: Trace;
   readonly #report: Report;
+  readonly #apiServer: FakeKubernetes;
   #pending: Pending[] = [];
   #earliestEndMs = Number.POSITIVE_INFINITY;
 
@@ -56,7 +60,9 @@ export class Kubelet {
     readonly witness: Witness;
     readonly trace: Trace;
     readonly report: Report;
+    readonly apiServer: FakeKubernetes;
   }) {
+    this.#apiServer = options.apiServer;
     this.#nodes = options.nodes;
     this.#clock = options.clock;
     this.#witness = options.witness;
@@ -80,6 +86,8 @@ export class Kubelet {
     this.#trace.line(nodeIndex, id, 'ADD', this.#clock.nowMs());
     if (!node.up || system === null) return Promise.resolve(null);
     const container = this.#container(nodeIndex, id);
+    this.#apiServer.putPod(podOf(node, id, 'Running'));
+    node.sandboxes.gone.delete(id);
     container.sent += 1;
     container.pendingAdds += 1;
     const order = container.sent;
@@ -133,12 +141,34 @@ export class Kubelet {
     container.sent += 1;
     container.lastDel = container.sent;
     const { ip } = container;
-    if (ip !== null) {
-      const holding = this.#witness.held.get(ip);
-      if (holding?.container === id) this.#witness.held.delete(ip);
-    }
-    container.ip = null;
+    this.#gone(node, container);
+    this.#apiServer.deletePod(NAMESPACE, podNameOf(id));
     this.#tryDel(node, container, ip);
+  }
+
+  /** Something happens to a pod, and nobody tells the node. */
+  befall(nodeIndex: number, id: string, fate: Fate): void {
+    const node = this.#nodes[nodeIndex];
+    const container = this.#containers.get(id);
+    if (node === undefined || container === undefined) return;
+    this.#trace.line(nodeIndex, id, `fate ${fate}`, this.#clock.nowMs());
+    if (fate === 'deleted' || fate === 'lingers') this.#apiServer.deletePod(NAMESPACE, podNameOf(id));
+    if (fate === 'finished') this.#apiServer.putPod(podOf(node, id, 'Succeeded'));
+    if (fate === 'replaced') this.#apiServer.putPod({ ...podOf(node, id, 'Running'), uid: `uid-of-${id}-anew` });
+    if (fate === 'sandboxLost') node.sandboxes.gone.add(id);
+    if (fate === 'lingers' || fate === 'sandboxLost') return;
+    // An ADD that is under way has nobody to keep what it gets.
+    container.sent += 1;
+    container.lastDel = container.sent;
+    this.#gone(node, container);
+  }
+
+  /** Nothing of the container is left, whoever hears of it. */
+  #gone(node: SimNode, container: Container): void {
+    const { ip, id } = container;
+    if (ip !== null && this.#witness.held.get(ip)?.container === id) this.#witness.held.delete(ip);
+    container.ip = null;
+    node.sandboxes.gone.add(id);
   }
 
   #tryDel(node: SimNode, container: Container, ip: string | null): void {
@@ -240,7 +270,24 @@ export class Kubelet {
   }
 }
 
+const NAMESPACE = 'default';
+const podNameOf = (id: string): string => `pod-of-${id}`;
+
+function podOf(node: SimNode, id: string, phase: Pod['phase']): Pod {
+  const { namespace, name, uid } = sandboxOf(id).pod;
+  return {
+    ...{ namespace, name, uid, phase },
+    nodeName: node.settings.nodeName,
+    hostNetwork: false,
+    labels: {},
+    annotations: {},
+    podIPs: [],
+    deletionMs: null,
+    ownerKind: null,
+  };
+}
+
 function sandboxOf(id: string) {
-  const pod = { namespace: 'default', name: `pod-of-${id}`, uid: null };
+  const pod = { namespace: NAMESPACE, name: podNameOf(id), uid: `uid-of-${id}` };
   return { containerId: id, ifName: 'eth0', netns: `/run/netns/${id}`, network: 'enactor', pod };
 }

@@ -8,6 +8,13 @@ import type { Seeded } from './seeded.ts';
 /** Where in a node's life a crash strikes: now, or at the nth time that it passes the point from now on. */
 export type CrashPoint = 'now' | 'callSending' | 'callCarriedOut' | 'storeWriting' | 'storePending' | 'storeSynced';
 
+/**
+ * deleted, finished, replaced (by another pod of its name): nothing of the sandbox is left, and no DEL comes, or late. lingers: the API
+ * server knows it no more, but its namespace is there. sandboxLost: the pod is there, and its sandbox is not. Those two keep their address.
+ */
+export const FATES = ['deleted', 'finished', 'replaced', 'lingers', 'sandboxLost'] as const;
+export type Fate = (typeof FATES)[number];
+
 export type Deed =
   | {
       readonly do: 'add';
@@ -17,6 +24,8 @@ export type Deed =
       readonly abortMs: number | null;
     }
   | { readonly do: 'del'; readonly node: number; readonly container: string }
+  /** What becomes of a pod without anybody telling the node. */
+  | { readonly do: 'fate'; readonly node: number; readonly container: string; readonly fate: Fate }
   | {
       readonly do: 'crash';
       readonly node: number;
@@ -48,9 +57,11 @@ export type Deed =
   | {
       readonly do: 'portFault';
       readonly node: number;
-      readonly port: 'store' | 'metadata' | 'kernel';
+      readonly port: 'store' | 'metadata' | 'kernel' | 'kubernetes' | 'sandboxes';
       readonly times: number;
     }
+  /** The next lists of pods leave some out. */
+  | { readonly do: 'shortLists'; readonly node: number; readonly times: number }
   /** Devices that are plugged in from now on appear so much later. */
   | { readonly do: 'lateDevices'; readonly node: number; readonly lateMs: number; readonly forMs: number }
   /** All but so many of the free addresses of a vSwitch are nobody's to take. */
@@ -115,7 +126,8 @@ const CRASH_POINTS = [
 /** `goal`: how many are wanted for now. */
 type Pods = { live: string[]; gone: string[]; made: number; goal: number; tideTurnsIn: number };
 
-export function planOf(chance: Seeded, options: PlanOptions): Decision[] {
+/** @param fates what the API server and the kernel do: of a stream of its own, so that the other choices of a seed stay */
+export function planOf(chance: Seeded, options: PlanOptions, fates: Seeded): Decision[] {
   const decisions: Decision[] = [];
   const nodes = Array.from(
     { length: options.nodes },
@@ -129,7 +141,8 @@ export function planOf(chance: Seeded, options: PlanOptions): Decision[] {
     const node = chance.between(0, options.nodes - 1);
     const pods = nodes[node] as Pods;
     turnTide(chance, pods, crowd);
-    for (const deed of deeds(chance, options, node, pods)) decisions.push({ ...deed, atMs });
+    for (const deed of deeds(chance, options, node, pods)) decisions.push({ ...fated(fates, deed), atMs });
+    if (options.faults && fates.chance(0.03)) decisions.push({ ...apiFault(fates, node), atMs });
   }
   return decisions;
 }
@@ -179,6 +192,18 @@ function deeds(chance: Seeded, options: PlanOptions, node: number, pods: Pods): 
     return container === undefined ? [] : [del(node, container, pods)];
   }
   return [add(chance, node, newPod(node, pods))];
+}
+
+/** Some of the pods that go are never deleted at the node. */
+function fated(fates: Seeded, deed: Deed): Deed {
+  if (deed.do !== 'del' || !fates.chance(0.15)) return deed;
+  return { ...deed, do: 'fate', fate: fates.pick(FATES) };
+}
+
+function apiFault(fates: Seeded, node: number): Deed {
+  const times = fates.pick([1, 2, 4]);
+  if (fates.chance(0.5)) return { do: 'shortLists', node, times };
+  return { do: 'portFault', node, port: fates.pick(['kubernetes', 'sandboxes'] as const), times };
 }
 
 function newPod(node: number, pods: Pods): string {

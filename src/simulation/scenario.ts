@@ -105,15 +105,17 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
       holdDownMs: 60_000,
       waitingMax: policies.chance(0.25) ? 3 : 1_000,
       ...poolSettings(policies),
+      ...collectorSettings(new Seeded(seed, `collector ${name}`)),
     }),
   );
-  const plan = planOf(new Seeded(seed, 'plan'), {
+  const choices = {
     ...kinds,
     nodes,
     decisions: Math.ceil(options.steps / STEPS_PER_DECISION),
     startMs: START_MS + chance.between(0, 3_000),
     capacity: CAPACITY[instanceType] ?? 10,
-  });
+  };
+  const plan = planOf(new Seeded(seed, 'plan'), choices, new Seeded(seed, 'fates'));
   return {
     seed,
     kinds,
@@ -146,6 +148,11 @@ function poolSettings(chance: Seeded): Partial<Settings> {
       jitterFactor: 0.1,
     },
   };
+}
+
+/** Periods that fit often into the calm before the world is looked at. */
+function collectorSettings(chance: Seeded): Partial<Settings> {
+  return { gcPeriodMs: chance.pick([30_000, 60_000]), gcGraceMs: chance.pick([0, 15_000, 60_000]) };
 }
 
 /** Managed ENIs times addresses. */

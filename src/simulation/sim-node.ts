@@ -6,6 +6,7 @@
 import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
 import { type NodeSystem, startNode } from '../../actors/node.ts';
 import type { NodePorts } from '../../actors/ports.ts';
+import { EnactorError } from '../core/errors.ts';
 import type { Settings } from '../core/settings.ts';
 import type { Log } from '../ports/log.ts';
 import { checkAgreement, type Supervisors } from './agreement.ts';
@@ -14,7 +15,9 @@ import { CallWatch } from './call-watch.ts';
 import { CrashDisk, crashStore } from './crash-store.ts';
 import { fakeCloud } from './fake-cloud.ts';
 import { FakeHost } from './fake-host.ts';
+import type { FakeKubernetes } from './fake-kubernetes.ts';
 import { fakeMetadata } from './fake-metadata.ts';
+import { FakeSandboxes } from './fake-sandboxes.ts';
 import { Life } from './life.ts';
 import type { CrashPoint } from './plan.ts';
 import { HostDevices, pluggedKernel } from './plugged-kernel.ts';
@@ -23,6 +26,7 @@ import { StandStill } from './stand-still.ts';
 import type { Trace } from './trace.ts';
 import type { Report } from './violation.ts';
 import type { VirtualCloud } from './virtual-cloud.ts';
+import { virtualKubernetes } from './virtual-kubernetes.ts';
 import type { Witness } from './witness.ts';
 
 export type Crash = {
@@ -38,6 +42,7 @@ export type SimNodeOptions = {
   readonly settings: Settings;
   readonly seed: number;
   readonly cloud: VirtualCloud;
+  readonly apiServer: FakeKubernetes;
   readonly witness: Witness;
   readonly trace: Trace;
   readonly report: Report;
@@ -63,8 +68,12 @@ export class SimNode {
   readonly disk = new CrashDisk();
   readonly devices = new HostDevices();
   readonly host = new FakeHost(() => this.devices.links);
+  /** Of which sandboxes nothing is left. */
+  readonly sandboxes = new FakeSandboxes();
   /** How many calls of a port fail from now on. */
-  readonly failing = { store: 0, metadata: 0, kernel: 0 };
+  readonly failing = { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 };
+  /** How many lists of pods are short from now on. */
+  shortLists = 0;
   lateDevicesMs = 0;
   /** Addresses offered although they had not rested, by any life. */
   readonly coolingOffered = new Set<string>();
@@ -270,8 +279,9 @@ export class SimNode {
   }
 
   #ports(life: Life): NodePorts {
-    const { cloud, witness, report, log } = this.#options;
+    const { apiServer, cloud, witness, report, log } = this.#options;
     const chance = this.#chance;
+    const kubernetesChance = new Seeded(this.#options.seed, `api server ${this.index} ${life.number}`);
     const defective = (): boolean => this.defective;
     const calls = new CallWatch({
       node: this.index,
@@ -281,7 +291,7 @@ export class SimNode {
       report,
       defective,
     });
-    const once = (port: 'store' | 'metadata' | 'kernel') => (): string | null => {
+    const once = (port: keyof SimNode['failing']) => (): string | null => {
       if (this.failing[port] <= 0) return null;
       this.failing[port] -= 1;
       return 'planted by the simulation';
@@ -334,6 +344,25 @@ export class SimNode {
         failing: once('kernel'),
       }),
       host: this.host,
+      kubernetes: virtualKubernetes({
+        server: apiServer,
+        life,
+        delayMs: () =>
+          kubernetesChance.chance(0.02) ? kubernetesChance.between(500, 9_000) : kubernetesChance.between(1, 20),
+        failing: once('kubernetes'),
+        leavesOut: () => {
+          this.shortLists -= 1;
+          return this.shortLists >= 0;
+        },
+      }),
+      sandboxes: {
+        isThere: (sandbox) =>
+          life.promise((resolve, reject) => {
+            const failure = once('sandboxes')();
+            if (failure !== null) reject(new EnactorError('device', failure));
+            else void this.sandboxes.isThere(sandbox).then(resolve, reject);
+          }),
+      },
       clock: { nowMs: life.nowMs },
       entropy: {
         token: () => {

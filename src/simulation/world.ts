@@ -16,6 +16,7 @@ import { VpcModel } from '../vpc/model.ts';
 import type { Change } from '../vpc/out-of-band.ts';
 import { COUNTING_ENTROPY } from '../vpc/world.ts';
 import { checkRest } from './at-rest.ts';
+import { FakeKubernetes } from './fake-kubernetes.ts';
 import { Kubelet } from './kubelet.ts';
 import type { Decision } from './plan.ts';
 import type { Scenario } from './scenario.ts';
@@ -53,6 +54,7 @@ export class World {
   readonly cloud: VirtualCloud;
   readonly nodes: readonly SimNode[];
   readonly kubelet: Kubelet;
+  readonly apiServer = new FakeKubernetes();
   steps = 0;
   violation: Violation | null = null;
   readonly #scenario: Scenario;
@@ -88,6 +90,7 @@ export class World {
           settings: scenario.settings[index] as (typeof scenario.settings)[number],
           seed: scenario.seed,
           cloud: this.cloud,
+          apiServer: this.apiServer,
           witness: this.witness,
           trace: this.trace,
           report,
@@ -121,7 +124,8 @@ export class World {
       node.disarm();
       node.lateDevicesMs = 0;
       if (node.defective) node.restart(1);
-      Object.assign(node.failing, { store: 0, metadata: 0, kernel: 0 });
+      Object.assign(node.failing, { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 });
+      node.shortLists = 0;
     }
     await this.#until(this.clock.nowMs() + CALM_MS / 3);
     for (const node of this.nodes)
@@ -232,6 +236,9 @@ export class World {
       case 'del':
         this.kubelet.del(decision.node, decision.container);
         return;
+      case 'fate':
+        this.kubelet.befall(decision.node, decision.container, decision.fate);
+        return;
       case 'crash':
         node?.arm(decision);
         return;
@@ -251,6 +258,9 @@ export class World {
       }
       case 'portFault':
         if (node !== undefined) node.failing[decision.port] = decision.times;
+        return;
+      case 'shortLists':
+        if (node !== undefined) node.shortLists = decision.times;
         return;
       case 'lateDevices':
         if (node === undefined) return;

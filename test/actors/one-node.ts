@@ -11,10 +11,13 @@ import type { Lease } from '../../src/core/lease.ts';
 import { defaultSettings, type Settings } from '../../src/core/settings.ts';
 import { LAB_ACCESS_KEY } from '../../src/lab/cloud/keys.ts';
 import { type RunningCloud, runCloud } from '../../src/lab/cloud/run-cloud.ts';
+import type { Kubernetes } from '../../src/ports/kubernetes.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { Store, StoreOp, Sublevel } from '../../src/ports/store.ts';
 import { FakeHost } from '../../src/simulation/fake-host.ts';
 import { FakeKernel } from '../../src/simulation/fake-kernel.ts';
+import { FakeKubernetes } from '../../src/simulation/fake-kubernetes.ts';
+import { FakeSandboxes } from '../../src/simulation/fake-sandboxes.ts';
 import type { Settings as CloudSettings, Profile } from '../../src/vpc/settings.ts';
 import { defaultTopology, type Topology } from '../../src/vpc/topology.ts';
 import { ENI_FACTORY } from '../../statecharts/receptionist.ts';
@@ -40,6 +43,8 @@ export async function oneNode(options: {
   profile?: Profile;
   log?: Log;
   kernel?: FakeKernel;
+  /** Default: knows no pod. Whoever looks for the pods of leases then finds their namespaces there yet. */
+  kubernetes?: Kubernetes;
   /** One call of the cloud. */
   timeoutMs?: number;
 }) {
@@ -49,6 +54,8 @@ export async function oneNode(options: {
   const disk: MemoryDisk = new Map();
   const kernel = options.kernel ?? new FakeKernel();
   const host = new FakeHost(() => [...kernel.devices].map(([mac, { name, ifindex }]) => ({ mac, name, ifindex })));
+  const kubernetes = options.kubernetes ?? new FakeKubernetes();
+  const sandboxes = new FakeSandboxes();
   let settings: Settings = {
     ...defaultSettings,
     nodeName: 'node-1',
@@ -95,6 +102,8 @@ export async function oneNode(options: {
         }),
         kernel,
         host,
+        kubernetes,
+        sandboxes,
         clock: { nowMs: () => Date.now() },
         entropy: { token: () => randomUUID(), fraction: () => Math.random() },
         log: process.env.LOUD === undefined ? (options.log ?? quiet) : loud,
@@ -132,6 +141,7 @@ export async function oneNode(options: {
     disk,
     kernel,
     host,
+    sandboxes,
     get node() {
       return node;
     },

@@ -10,6 +10,7 @@ import type { Settings } from '../../src/core/settings.ts';
 import { eniMachine } from '../../statecharts/eni.ts';
 import type { EniContext } from '../../statecharts/eni-context.ts';
 import { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
+import { garbageCollectorMachine } from '../../statecharts/garbage-collector.ts';
 import { idlePoolMachine } from '../../statecharts/idle-pool.ts';
 import { kernelKeeperMachine } from '../../statecharts/kernel-keeper.ts';
 import { leaseMachine } from '../../statecharts/lease.ts';
@@ -44,7 +45,8 @@ export function replayed(records: readonly Input[], settings: Settings) {
   const kernelKeeper = kernelKeeperMachine.provide({
     actors: { ...unanswered('sweep'), watch: fromCallback(() => undefined) },
   } as never);
-  const supervisors = { leases, eniFactory, idlePool, kernelKeeper };
+  const garbageCollector = timed(garbageCollectorMachine.provide(hands('list', 'confirm', 'collect')), instant);
+  const supervisors = { leases, eniFactory, idlePool, kernelKeeper, garbageCollector };
   const machine = timed(
     nodeMachine.provide({ actors: { ...unanswered('identify', 'recover'), ...supervisors } }),
     instant,

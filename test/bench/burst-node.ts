@@ -8,7 +8,9 @@ import type { NodePorts } from '../../actors/ports.ts';
 import { CrashDisk, crashStore } from '../../src/simulation/crash-store.ts';
 import { fakeCloud } from '../../src/simulation/fake-cloud.ts';
 import { FakeHost } from '../../src/simulation/fake-host.ts';
+import { FakeKubernetes } from '../../src/simulation/fake-kubernetes.ts';
 import { fakeMetadata } from '../../src/simulation/fake-metadata.ts';
+import { FakeSandboxes } from '../../src/simulation/fake-sandboxes.ts';
 import { Life } from '../../src/simulation/life.ts';
 import { HostDevices, pluggedKernel } from '../../src/simulation/plugged-kernel.ts';
 import { settle, VirtualClock } from '../../src/simulation/virtual-clock.ts';
@@ -92,6 +94,8 @@ export class BurstNode {
       store: crashStore({ disk: new CrashDisk(), life, delayMs: () => SYNC_MS }),
       kernel: pluggedKernel({ devices, life }),
       host: new FakeHost(),
+      kubernetes: new FakeKubernetes(),
+      sandboxes: new FakeSandboxes(),
       clock: { nowMs: life.nowMs },
       entropy: {
         token: () => {

@@ -49,6 +49,9 @@ t.test('config: every key reaches its setting', async (t) => {
     backoff: '8s',
     backoff_max: '9s',
     hold_down: '10m',
+    gc_period: '2m',
+    gc_grace: '3m',
+    gc_timeout: '20s',
     waiting_max: 5,
     inputs_max: 7,
     eni_link_kinds: ['device', 'veth'],
@@ -78,6 +81,9 @@ t.test('config: every key reaches its setting', async (t) => {
     backoffMaxMs: 9_000,
     holdDownMs: 600_000,
     waitingMax: 5,
+    gcPeriodMs: 120_000,
+    gcGraceMs: 180_000,
+    gcTimeoutMs: 20_000,
     inputsMax: 7,
   });
   t.match(rest, {

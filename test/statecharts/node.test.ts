@@ -35,6 +35,8 @@ const explore = (): Graph =>
       leases: { done: [], error: [new Error('leases died')] },
       eniFactory: { done: [], error: [new Error('factory died')] },
       idlePool: { done: [], error: [new Error('pool died')] },
+      kernelKeeper: { done: [], error: [new Error('keeper died')] },
+      garbageCollector: { done: [], error: [new Error('collector died')] },
     }),
     events: () => [
       { type: 'allocate', requestId: 'a', sandbox, untilMs: 9, atMs: 0 },
@@ -93,7 +95,7 @@ t.test('node: a supervisor that dies ends the node, and its words are kept', asy
     explore(),
     (vertex, edge) => vertex.state.startsWith('running') && edge.event.type.startsWith('xstate.error'),
   );
-  t.equal(new Set(ends.map(({ edge }) => edge.event.type)).size, 3);
+  t.equal(new Set(ends.map(({ edge }) => edge.event.type)).size, 5);
   for (const { edge } of ends) {
     t.match(edge.to, /^failed /);
     t.match(contextOf(edge.after).missing[0], /died/);

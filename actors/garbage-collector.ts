@@ -1,0 +1,115 @@
+/** The garbage collector given hands: the API server, the kernel, and the releases that any caller may ask for. */
+import { fromPromise } from 'xstate';
+import { failureOf } from '../src/core/errors.ts';
+import type { HeldLease, PodSighting, SecondLook, Suspect } from '../src/core/garbage.ts';
+import { isHeldBack } from '../src/core/held-back.ts';
+import type { Lease } from '../src/core/lease.ts';
+import { podKey, sandboxKey } from '../src/core/sandbox.ts';
+import type { Allocator } from '../src/ports/allocator.ts';
+import type { Pod } from '../src/ports/kubernetes.ts';
+import { garbageCollectorMachine } from '../statecharts/garbage-collector.ts';
+import type { Collected } from '../statecharts/garbage-collector-context.ts';
+import type { NodePorts } from './ports.ts';
+
+/** Questions to the API server at once: a node of 250 pods that all went must not be a burst of 250. */
+const QUESTIONS_MAX = 4;
+
+/** Source: kubelet, mirror pods: for the kubelet a static pod's UID is this annotation. */
+const STATIC_UID_ANNOTATION = 'kubernetes.io/config.hash';
+
+export type GarbageCollectorHands = Pick<NodePorts, 'kubernetes' | 'sandboxes' | 'clock' | 'log'> & {
+  readonly nodeName: string;
+  /** The bound leases; those that hold addresses back for a pod nobody can name are none of ours. */
+  readonly leases: () => readonly Lease[];
+  readonly allocator: Pick<Allocator, 'release' | 'lease'>;
+};
+
+export function garbageCollectorLogic(hands: GarbageCollectorHands) {
+  const { kubernetes, sandboxes, clock, log, nodeName, leases, allocator } = hands;
+  const look = async (suspect: Suspect, signal: AbortSignal): Promise<SecondLook> => {
+    const { namespace, name } = suspect.pod;
+    const lease = allocator.lease(suspect.containerId, suspect.ifName);
+    const [api, kernel] = await Promise.all([
+      kubernetes.getPod(namespace, name, signal).then(
+        (pod) => ({ pod: pod === null ? null : sightingOf(pod) }),
+        (error: unknown) => ({ failure: failureOf(error) }),
+      ),
+      lease === null
+        ? { runs: false }
+        : sandboxes.isThere(lease.sandbox, ipsOf(lease)).then(
+            (runs) => ({ runs }),
+            (error: unknown) => ({ failure: failureOf(error) }),
+          ),
+    ]);
+    return { sandbox: suspect.sandbox, api, kernel };
+  };
+  const collect = async (doomed: Suspect, signal: AbortSignal): Promise<Collected> => {
+    const { sandbox, containerId, ifName, pod, reason } = doomed;
+    const fields = { pod: podKey(pod), container: containerId, if: ifName, reason };
+    try {
+      // Whatever came to this sandbox since it was looked at, it is not what was found gone.
+      if (allocator.lease(containerId, ifName)?.boundAtMs === doomed.boundAtMs)
+        await allocator.release({ containerId, ifName, pod, reason: `no DEL came, pod ${reason}` }, signal);
+      return { sandbox, failure: null };
+    } catch (error) {
+      log.warn({ ...fields, failure: failureOf(error) }, 'a lease without a pod could not be released');
+      return { sandbox, failure: failureOf(error) };
+    }
+  };
+  return garbageCollectorMachine.provide({
+    actors: {
+      list: fromPromise(async ({ signal }) => {
+        const held = leases()
+          .filter(({ sandbox }) => !isHeldBack(sandbox))
+          .map(heldOf);
+        try {
+          const pods = (await kubernetes.listNodePods(nodeName, signal)).map(sightingOf);
+          log.debug({ leases: held.length, pods: pods.length }, 'leases compared with pods');
+          return { atMs: clock.nowMs(), value: { leases: held, pods } };
+        } catch (error) {
+          log.warn({ failure: failureOf(error) }, 'pods could not be listed: nothing is collected');
+          throw error;
+        }
+      }),
+      confirm: fromPromise(async ({ input: { suspects }, signal }) => {
+        const value = await inTurns(suspects, (suspect) => look(suspect, signal));
+        return { atMs: clock.nowMs(), value };
+      }),
+      collect: fromPromise(async ({ input: { doomed }, signal }) => {
+        const value = await inTurns(doomed, (one) => collect(one, signal));
+        const collected = value.filter(({ failure }) => failure === null).length;
+        log.info({ collected, failed: value.length - collected }, 'leases without pods released');
+        return { atMs: clock.nowMs(), value };
+      }),
+    },
+  });
+}
+
+function heldOf({ sandbox, boundAtMs }: Lease): HeldLease {
+  const { containerId, ifName, pod } = sandbox;
+  return { sandbox: sandboxKey(sandbox), containerId, ifName, pod, boundAtMs };
+}
+
+function sightingOf({ namespace, name, uid, annotations, nodeName, phase, hostNetwork }: Pod): PodSighting {
+  const finished = phase === 'Succeeded' || phase === 'Failed';
+  return {
+    namespace,
+    name,
+    uid,
+    staticUid: annotations[STATIC_UID_ANNOTATION] ?? null,
+    nodeName,
+    finished,
+    hostNetwork,
+  };
+}
+
+const ipsOf = ({ grant: { address } }: Lease): readonly string[] =>
+  address.ipv6 === null ? [address.ipv4] : [address.ipv4, address.ipv6];
+
+/** All of them, a few at once, in order. */
+async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
+  const results: R[] = [];
+  for (let at = 0; at < items.length; at += QUESTIONS_MAX)
+    results.push(...(await Promise.all(items.slice(at, at + QUESTIONS_MAX).map(work))));
+  return results;
+}

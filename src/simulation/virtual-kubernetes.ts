@@ -1,0 +1,46 @@
+/**
+ * Port Kubernetes of one life of a daemon: the one API server of the world (FakeKubernetes), each call on its way for a while.
+ *
+ * A list may be short, as that of an API server whose cache is not filled or whose store lags; a direct question is always answered
+ * with the truth of the moment, or fails.
+ */
+import { EnactorError } from '../core/errors.ts';
+import type { Kubernetes } from '../ports/kubernetes.ts';
+import type { FakeKubernetes } from './fake-kubernetes.ts';
+import type { Life } from './life.ts';
+
+export function virtualKubernetes(options: {
+  readonly server: FakeKubernetes;
+  readonly life: Life;
+  readonly delayMs: () => number;
+  /** Asked once for each call: why it fails, or null. */
+  readonly failing: () => string | null;
+  /** Whether a list leaves a pod out. */
+  readonly leavesOut: () => boolean;
+}): Kubernetes {
+  const { server, life, delayMs, failing, leavesOut } = options;
+  const answered = <T>(what: string, signal: AbortSignal, read: () => Promise<T>): Promise<T> =>
+    life.promise((resolve, reject) => {
+      const abort = (): void => reject(Object.assign(new Error(`${what} was aborted`), { name: 'AbortError' }));
+      signal.addEventListener('abort', abort, { once: true });
+      if (signal.aborted) return abort();
+      life.after(delayMs(), () => {
+        signal.removeEventListener('abort', abort);
+        const failure = failing();
+        if (failure !== null) reject(new EnactorError('kubernetes', `${what}: ${failure}`));
+        else void read().then(resolve, reject);
+      });
+    });
+  return {
+    getPod: (namespace, name, signal) =>
+      answered(`GET pod ${namespace}/${name}`, signal, () => server.getPod(namespace, name, signal)),
+    listNodePods: (nodeName, signal) =>
+      answered(`list pods of ${nodeName}`, signal, async () => {
+        const pods = await server.listNodePods(nodeName, signal);
+        return leavesOut() ? pods.filter((_, index) => index % 3 === 0) : pods;
+      }),
+    watchNodePods: (nodeName, onEvent, signal) => server.watchNodePods(nodeName, onEvent, signal),
+    getNode: (name, signal) => answered(`GET node ${name}`, signal, () => server.getNode(name, signal)),
+    recordEvent: (event, signal) => answered('POST event', signal, () => server.recordEvent(event, signal)),
+  };
+}
