@@ -1,5 +1,6 @@
 /** The actors as they are at this very moment, for hands that act on what is true now and not on what a chart was told. */
 import type { AnyActorRef } from 'xstate';
+import { isHeldBack } from '../src/core/held-back.ts';
 import type { Lease } from '../src/core/lease.ts';
 import { type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { EniContext } from '../statecharts/eni-context.ts';
@@ -11,7 +12,7 @@ export type LivingNode = {
   readonly nodeIp: string;
   /** ENIs in use. */
   readonly enis: readonly EniContext[];
-  /** Leases that are bound. */
+  /** Leases that are bound; those that hold addresses back have no sandbox that anything could be made for. */
   readonly leases: readonly Lease[];
   /** Sandboxes that have a lease actor, in whatever state. */
   readonly claimed: ReadonlySet<SandboxKey>;
@@ -28,7 +29,7 @@ export function livingIn(root: NodeRef, nodeIp: string): LivingNode {
   const all = childrenOf(root.system.get(LEASES)).filter(([id]) => id.startsWith('lease:'));
   const leases = all.flatMap(([, { value, context }]) => {
     const { lease } = context as LeaseContext;
-    return value === 'bound' && lease !== null ? [lease] : [];
+    return value === 'bound' && lease !== null && !isHeldBack(lease.sandbox) ? [lease] : [];
   });
   const claimed = new Set(all.map(([, { context }]) => sandboxKey((context as LeaseContext).sandbox)));
   return { nodeIp, enis, leases, claimed };
