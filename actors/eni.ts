@@ -6,13 +6,20 @@
  */
 import { fromPromise } from 'xstate';
 import { EnactorError, failureOf } from '../src/core/errors.ts';
-import { type CreateIntent, INTENT_VERSION, type Intent, isSettled, mayHaveHappened } from '../src/core/intent.ts';
+import {
+  type CreateIntent,
+  hasAny,
+  INTENT_VERSION,
+  type Intent,
+  isSettled,
+  mayHaveHappened,
+} from '../src/core/intent.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { At } from '../statecharts/at.ts';
 import { eniMachine } from '../statecharts/eni.ts';
 import type { NodeFacts } from '../statecharts/node.ts';
 import type { Intents } from './intents.ts';
-import { holderOf, readCoolDowns, readLeases } from './leases-on-disk.ts';
+import { heldOf, readCoolDowns, readLeases } from './leases-on-disk.ts';
 import type { NodePorts } from './ports.ts';
 import { ownTags, REQUEST_TAG } from './tags.ts';
 
@@ -70,7 +77,7 @@ export function eniLogic({ cloud, store, kernel, clock, log, settings, intents, 
             vSwitchId: input.vSwitchId,
             securityGroupIds: facts().securityGroupIds,
             ipv4Count: input.ipv4Count,
-            ipv6Count: 0,
+            ipv6Count: input.ipv6Count,
             tags: {
               ...settings.eniTags,
               ...ownTags(settings.clusterId, facts().instanceId),
@@ -112,7 +119,7 @@ export function eniLogic({ cloud, store, kernel, clock, log, settings, intents, 
           const open = intents.of(input.eniId);
           const found = (await cloud.describeEnis({ eniIds: [input.eniId] }, signal))[0] ?? null;
           const taking = input.takingYet && open?.kind === 'unassign';
-          const left = taking && found?.ipv4.some((ip) => open.ips.includes(ip)) === true;
+          const left = taking && hasAny(found, open.ips);
           if (open !== null && open.kind !== 'create' && !left && isSettled(open, found)) intents.close(open);
           return found;
         }),
@@ -122,7 +129,7 @@ export function eniLogic({ cloud, store, kernel, clock, log, settings, intents, 
           const { eniId, bound } = input;
           const [{ leases, unreadable }, coolUntilMs] = await Promise.all([readLeases(store), readCoolDowns(store)]);
           const here = leases.filter((lease) => lease.grant.eni.eniId === eniId);
-          const held = new Map(here.map((lease) => [lease.grant.address.ipv4, holderOf(lease)]));
+          const held = new Map(here.map((lease) => [lease.grant.address.ipv4, heldOf(lease)]));
           const [eni] = await cloud.describeEnis({ eniIds: [eniId] }, signal);
           // What a record that cannot be read may name is held back.
           const released = (unreadable.length === 0 ? bound : [])
@@ -139,24 +146,29 @@ export function eniLogic({ cloud, store, kernel, clock, log, settings, intents, 
         log.info({ eni: eniId, device: done.value.name, table: done.value.routeTable }, 'ENI in use');
         return done;
       }),
-      assignIpv4: fromPromise(async ({ input, signal }) => {
-        const { slot, eniId, count, token } = input;
-        const intent: Intent = { ...stamp(eniId, slot), kind: 'assign', eniId, ipv4Count: count, clientToken: token };
-        const done = await intended('assign addresses', { eni: eniId, ips: count }, intent, signal, () =>
-          cloud.assignIpv4(eniId, count, token, signal),
+      assignIps: fromPromise(async ({ input, signal }) => {
+        const { slot, eniId, family, count, token } = input;
+        const counts = family === 4 ? { ipv4Count: count } : { ipv4Count: 0, ipv6Count: count };
+        const intent: Intent = { ...stamp(eniId, slot), kind: 'assign', eniId, ...counts, clientToken: token };
+        const done = await intended('assign addresses', { eni: eniId, family, ips: count }, intent, signal, () =>
+          family === 4 ? cloud.assignIpv4(eniId, count, token, signal) : cloud.assignIpv6(eniId, count, token, signal),
         );
         intents.close(intent);
-        log.info({ eni: eniId, asked: count, ips: done.value.length }, 'addresses assigned');
+        log.info({ eni: eniId, family, asked: count, ips: done.value.length }, 'addresses assigned');
         return done;
       }),
-      unassignIpv4: fromPromise(async ({ input, signal }) => {
-        const { slot, eniId, ips } = input;
+      unassignIps: fromPromise(async ({ input, signal }) => {
+        const { slot, eniId, family, ips } = input;
         const intent: Intent = { ...stamp(eniId, slot), kind: 'unassign', eniId, ips };
-        const done = await intended('unassign addresses', { eni: eniId, ips: ips.length }, intent, signal, () =>
-          cloud.unassignIpv4(eniId, ips, signal),
+        const done = await intended(
+          'unassign addresses',
+          { eni: eniId, family, ips: ips.length },
+          intent,
+          signal,
+          () => (family === 4 ? cloud.unassignIpv4(eniId, ips, signal) : cloud.unassignIpv6(eniId, ips, signal)),
         );
         intents.close(intent);
-        log.info({ eni: eniId, ips: ips.length }, 'addresses given back');
+        log.info({ eni: eniId, family, ips: ips.length }, 'addresses given back');
         return done;
       }),
       tearDownEni: fromPromise(({ input }) =>

@@ -1,10 +1,11 @@
 /** Starting: who the instance is (metadata) and what it may own (the cloud). */
 import { fromPromise } from 'xstate';
-import type { CloudEni, Subnet, VSwitch } from '../src/core/eni.ts';
+import type { CloudEni, InstanceLimits, Subnet, VSwitch } from '../src/core/eni.ts';
 import { EnactorError } from '../src/core/errors.ts';
 import { parseCidr, vSwitchGateway } from '../src/core/ip.ts';
 import { eniCap } from '../src/core/managed-enis.ts';
 import type { Settings } from '../src/core/settings.ts';
+import type { Log } from '../src/ports/log.ts';
 import type { At } from '../statecharts/at.ts';
 import type { NodeFacts } from '../statecharts/node.ts';
 import type { NodePorts } from './ports.ts';
@@ -37,19 +38,20 @@ export function identifyLogic({ metadata, cloud, kernel, clock, entropy, log }: 
       cloud.describeEnis({ instanceId: identity.instanceId }, signal),
       kernel.prepareHost(),
     ]);
-    const vSwitches = wantedIds
+    const inZone = wantedIds
       .map((id) => known.find((vSwitch) => vSwitch.vSwitchId === id))
       .filter((vSwitch) => vSwitch !== undefined && vSwitch.zoneId === identity.zoneId) as VSwitch[];
-    if (vSwitches.length === 0) {
+    if (inZone.length === 0) {
       const detail = `none of the vSwitches ${wantedIds.join(', ')} is in zone ${identity.zoneId}`;
       throw new EnactorError('invalidArgument', detail);
     }
+    const vSwitches = settings.ipStack === 'dual' ? withIpv6(inZone, limits, log) : inZone;
     const facts: NodeFacts = {
       instanceId: identity.instanceId,
       nodeIp: identity.nodeIp,
       eniCap: eniCap(limits.enis, settings),
       eniPlaces: Math.max(0, limits.enis - 1),
-      ipv4PerEni: limits.ipv4PerEni,
+      ipv4PerEni: settings.ipStack === 'dual' ? Math.min(limits.ipv4PerEni, limits.ipv6PerEni) : limits.ipv4PerEni,
       vSwitches: vSwitches.map((vSwitch) => ({
         vSwitchId: vSwitch.vSwitchId,
         subnet: subnetOf(vSwitch),
@@ -64,6 +66,23 @@ export function identifyLogic({ metadata, cloud, kernel, clock, entropy, log }: 
     );
     return { atMs: clock.nowMs(), value: facts };
   });
+}
+
+/**
+ * The vSwitches that dual stack can use; the others are named and left alone. Throws EnactorError when none is left, or when the type
+ * has no IPv6: both can be changed while the daemon waits.
+ */
+function withIpv6(vSwitches: readonly VSwitch[], { instanceType, ipv4PerEni, ipv6PerEni }: InstanceLimits, log: Log) {
+  if (ipv6PerEni === 0)
+    throw new EnactorError('invalidArgument', `ip_stack is dual, and instance type ${instanceType} has no IPv6`);
+  if (ipv6PerEni < ipv4PerEni)
+    log.warn({ type: instanceType, ipv4PerEni, ipv6PerEni }, 'dual stack: an ENI holds only as many pods as IPv6');
+  const [able, unable] = [true, false].map((is) => vSwitches.filter((one) => (one.ipv6Cidr !== null) === is));
+  const names = (unable ?? []).map((one) => one.vSwitchId).join(', ');
+  if (able === undefined || able.length === 0)
+    throw new EnactorError('invalidArgument', `ip_stack is dual, and no vSwitch has an IPv6 prefix: ${names}`);
+  if (names !== '') log.warn({ vSwitches: names }, 'dual stack: vSwitches without an IPv6 prefix are not used');
+  return able;
 }
 
 const primaryOf = (enis: readonly CloudEni[]): CloudEni | undefined => enis.find((eni) => eni.type === 'Primary');

@@ -1,8 +1,9 @@
 /** The lease chart given hands: the store. One atomic, synced batch a transition, before anything is answered. */
 import { fromPromise } from 'xstate';
-import { addressKey } from '../src/core/address.ts';
+import { halvesOf } from '../src/core/address.ts';
 import { LEASE_VERSION, type Lease } from '../src/core/lease.ts';
 import { sandboxKey } from '../src/core/sandbox.ts';
+import type { StoreOp } from '../src/ports/store.ts';
 import { leaseMachine } from '../statecharts/lease.ts';
 import type { NodePorts } from './ports.ts';
 
@@ -25,7 +26,7 @@ export function leaseLogic(
         };
         await store.write([
           { type: 'put', in: 'leases', key: sandboxKey(sandbox), value: lease },
-          { type: 'del', in: 'coolDowns', key: addressKey(grant.address) },
+          ...halvesOf(grant.address).map((key): StoreOp => ({ type: 'del', in: 'coolDowns', key })),
         ]);
         return { atMs: clock.nowMs(), value: lease };
       }),
@@ -33,7 +34,9 @@ export function leaseLogic(
         const coolUntilMs = clock.nowMs() + coolDownMs;
         await store.write([
           { type: 'del', in: 'leases', key: sandboxKey(lease.sandbox) },
-          { type: 'put', in: 'coolDowns', key: addressKey(lease.grant.address), value: coolUntilMs },
+          ...halvesOf(lease.grant.address).map(
+            (key): StoreOp => ({ type: 'put', in: 'coolDowns', key, value: coolUntilMs }),
+          ),
         ]);
         return { atMs: clock.nowMs(), value: { coolUntilMs } };
       }),

@@ -1,13 +1,16 @@
 /** Who holds what, as the store has it. */
-import type { Holder } from '../src/core/address-book.ts';
+import type { Held, Holder } from '../src/core/address-book.ts';
 import { LEASE_VERSION, type Lease } from '../src/core/lease.ts';
 import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Store } from '../src/ports/store.ts';
 
-export const holderOf = (lease: Lease): Holder => ({
+const holderOf = (lease: Lease): Holder => ({
   sandbox: sandboxKey(lease.sandbox),
   pod: podKey(lease.sandbox.pod),
 });
+
+/** With the IPv6 that the lease names. */
+export const heldOf = (lease: Lease): Held => ({ ...holderOf(lease), ipv6: lease.grant.address.ipv6 });
 
 export type LeasesOnDisk = {
   readonly leases: readonly Lease[];
@@ -36,7 +39,7 @@ function leaseOf(value: unknown, key: SandboxKey): Lease | null {
   return sandboxKey(lease.sandbox as Lease['sandbox']) === key ? (lease as Lease) : null;
 }
 
-/** A cool-down that cannot be read only costs a shorter rest. */
+/** By address, of either family. A cool-down that cannot be read only costs a shorter rest. */
 export async function readCoolDowns(store: Store): Promise<ReadonlyMap<string, number>> {
   const records = await store.read('coolDowns');
   return new Map(

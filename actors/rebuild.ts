@@ -38,19 +38,22 @@ export function rebuild({ enis, leases, released, pods, whole, bootId, nowMs, bi
   const leased = new Map(leases.map((lease) => [lease.grant.address.ipv4, lease.grant.eni.eniId]));
   const known = new Set<SandboxKey>(leases.map((lease) => sandboxKey(lease.sandbox)));
   const podAt = new Map(pods.flatMap((pod) => pod.ips.map((ip) => [ip, pod] as const)));
+  const named = new Set(leases.flatMap((lease) => lease.grant.address.ipv6 ?? []));
   for (const eni of enis) {
+    // Which IPv6 a pod of a lost record has cannot be told either: as many as there are IPv4 are held back with them.
+    const loose = eni.ipv6.filter((ip) => !named.has(ip) && !podAt.has(ip) && !released.has(ip)).sort();
     for (const ipv4 of eni.ipv4) {
       if (leased.get(ipv4) === eni.eniId) continue;
       const pod = podAt.get(ipv4) ?? null;
       const ipv6 = pod?.ips.find((ip) => eni.ipv6.includes(ip)) ?? null;
       const binding = bindingOf(eni, pod?.routeTable ?? null);
-      const backHeld = (): void => void heldBack.push(heldBackLease(ipv4, ipv6, binding, nowMs));
+      const backHeld = (with6 = ipv6): void => void heldBack.push(heldBackLease(ipv4, with6, binding, nowMs));
       if (leased.has(ipv4)) {
         backHeld();
       } else if (released.has(ipv4)) {
         // Its rest is on disk.
       } else if (pod === null) {
-        if (!whole) backHeld();
+        if (!whole) backHeld(loose.shift() ?? null);
       } else if (pod.sandbox === null || pod.routeTable === null || known.has(sandboxKey(pod.sandbox))) {
         backHeld();
       } else {

@@ -9,10 +9,11 @@
  * that are attached to nothing are finished off, unless an open intent says that they were on their way here. A Create whose ENI is not found is made once more with its own token: only that tells for sure.
  */
 import { fromPromise } from 'xstate';
-import type { Holder } from '../src/core/address-book.ts';
+import { halvesOf } from '../src/core/address.ts';
+import type { Held } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import { EnactorError } from '../src/core/errors.ts';
-import { type CreateIntent, type EniIntent, type Intent, isSettled, parseIntent } from '../src/core/intent.ts';
+import { type CreateIntent, type EniIntent, hasAny, type Intent, isSettled, parseIntent } from '../src/core/intent.ts';
 import type { EniBinding } from '../src/core/lease.ts';
 import { isManaged, passesTagRules, takesPlace } from '../src/core/managed-enis.ts';
 import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
@@ -23,7 +24,7 @@ import type { NodeFacts, Recovered } from '../statecharts/node.ts';
 import { claimStore, markWhole } from './claim-store.ts';
 import { subnetOf } from './identify.ts';
 import type { Intents } from './intents.ts';
-import { holderOf, readCoolDowns, readLeases } from './leases-on-disk.ts';
+import { heldOf, readCoolDowns, readLeases } from './leases-on-disk.ts';
 import type { NodePorts } from './ports.ts';
 import { rebuild } from './rebuild.ts';
 import { isOurs, ownTags, REQUEST_TAG } from './tags.ts';
@@ -130,17 +131,20 @@ export function recoverLogic(hands: RecoverHands) {
     if (dead.length > 0) log.warn({ leases: dead.length }, 'leases of an earlier boot: their sandboxes are gone');
     const adopt = (eni: CloudEni): AdoptedEni => {
       const here = leases.filter((lease) => lease.grant.eni.eniId === eni.eniId);
-      const held = new Map(here.map((lease): [string, Holder] => [lease.grant.address.ipv4, holderOf(lease)]));
+      const held = new Map(here.map((lease): [string, Held] => [lease.grant.address.ipv4, heldOf(lease)]));
       const [unknown] = unreadable;
       if (unknown !== undefined && eni.instanceId !== null)
         for (const ip of eni.ipv4) {
           // One that was freed last is nobody's: the lease of an address takes its cool-down from the store.
           if (!held.has(ip) && !coolUntilMs.has(ip)) held.set(ip, { sandbox: unknown, pod: UNKNOWN_POD });
         }
+      const inLeases = new Set(here.map((lease) => lease.grant.address.ipv6));
+      const mayBeNamed = eni.ipv6.filter((ip) => !inLeases.has(ip) && !coolUntilMs.has(ip));
       const routeTable = here.map((lease) => lease.grant.eni.device.routeTable).find((table) => table > 0) ?? null;
       const subnet = subnetIn(eni.vSwitchId, eni.eniId);
       const intent = ofEni.get(eni.eniId) ?? null;
-      return { eni, intent, ours: isOurs(eni.tags, facts.instanceId), subnet, held, coolUntilMs, routeTable };
+      const known = { held, coolUntilMs, heldBack: unknown === undefined ? [] : mayBeNamed };
+      return { eni, intent, ours: isOurs(eni.tags, facts.instanceId), subnet, ...known, routeTable };
     };
     const repeat = (intent: CreateIntent): AdoptedEni => {
       const subnet = subnetIn(intent.vSwitchId, `Create ${intent.clientToken}`);
@@ -149,12 +153,13 @@ export function recoverLogic(hands: RecoverHands) {
     const enis = [...[...managed, ...leftovers].map(adopt), ...creates.map(repeat)];
     for (const lease of onDisk.leases) {
       const { address, eni } = lease.grant;
-      if (!managed.some((one) => one.eniId === eni.eniId && one.ipv4.includes(address.ipv4))) {
+      const there = managed.find((one) => one.eniId === eni.eniId);
+      const gone = halvesOf(address).find((ip) => ![...(there?.ipv4 ?? []), ...(there?.ipv6 ?? [])].includes(ip));
+      if (gone !== undefined)
         log.error(
-          { pod: podKey(lease.sandbox.pod), ip: address.ipv4, eni: eni.eniId },
+          { pod: podKey(lease.sandbox.pod), ip: gone, eni: eni.eniId },
           'a leased address is gone in the cloud',
         );
-      }
     }
     for (const intent of settled) intents.close(intent);
     for (const { kind, eniId, id, atMs } of open)
@@ -194,7 +199,7 @@ function continued(open: readonly Intent[], enis: readonly CloudEni[]) {
 
 /** Addresses that were to be taken may be taken yet: that intent stays until they are. */
 function isKnown(intent: EniIntent, eni: CloudEni | null): boolean {
-  if (intent.kind === 'unassign' && eni?.ipv4.some((ip) => intent.ips.includes(ip)) === true) return false;
+  if (intent.kind === 'unassign' && hasAny(eni, intent.ips)) return false;
   return isSettled(intent, eni);
 }
 

@@ -4,12 +4,9 @@ import type { Address } from '../src/core/address.ts';
 import {
   type AddressBook,
   afterDeath,
-  bookOf,
-  countsOf,
+  type Held,
   type Holder,
   hasHolders,
-  leavingIps,
-  leavingOf,
   sheddable,
 } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
@@ -17,8 +14,9 @@ import type { EniPhase, EniSummary } from '../src/core/eni-summary.ts';
 import type { Failure } from '../src/core/errors.ts';
 import type { CreateIntent, Intent } from '../src/core/intent.ts';
 import type { EniBinding } from '../src/core/lease.ts';
-import { ASSIGN_MAX } from '../src/core/settings.ts';
+import { type Halves, ownedAtFirst } from '../src/core/pairs.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
+import { type Asking, countsIn, wantsToLeave } from './eni-owned.ts';
 import type { FactoryEvent, IpResult } from './messages.ts';
 
 export type EniTimes = {
@@ -33,8 +31,10 @@ export type EniTimes = {
 
 export type EniPlan = {
   readonly slot: number;
-  /** Addresses the ENI may own. */
+  /** Addresses the ENI may own; in dual stack pairs. */
   readonly limit: number;
+  /** Every address is an IPv4/IPv6 pair; without it what an ENI has of IPv6 is nobody's business. */
+  readonly dual: boolean;
   readonly vSwitchId: string;
   readonly subnet: Subnet;
   readonly mtu: number;
@@ -53,8 +53,10 @@ export type EniInput = EniPlan & {
   readonly existing: CloudEni | null;
   /** What an earlier life was about to do to it: it goes on. */
   readonly intent?: Intent | null;
-  readonly held: ReadonlyMap<string, Holder>;
+  readonly held: ReadonlyMap<string, Held>;
   readonly coolUntilMs: ReadonlyMap<string, number>;
+  /** IPv6 addresses that may be those of a lease which cannot be read. */
+  readonly heldBack?: readonly string[];
   /** The table of an earlier life of the daemon. */
   readonly routeTable: number | null;
   /** The actor of this ENI died: another one goes on from what it knew. */
@@ -76,7 +78,7 @@ export type Revived = {
 export type Recalled = {
   readonly eni: CloudEni | null;
   /** Leases on it. */
-  readonly held: ReadonlyMap<string, Holder>;
+  readonly held: ReadonlyMap<string, Held>;
   /** Of the addresses that were bound when this was asked: those without a lease, and until when they rest. */
   readonly released: readonly { readonly ipv4: string; readonly coolUntilMs: number }[];
 };
@@ -94,12 +96,15 @@ export type EniContext = EniPlan & {
   readonly origin: 'new' | 'attached' | 'attaching' | 'leftover' | 'lost';
   readonly phase: EniPhase;
   readonly book: AddressBook;
+  /** Dual stack: addresses of one family that lack the other. */
+  readonly halves: Halves;
   /** Requests that wait for the next addresses, oldest first. */
   readonly queue: readonly Queued[];
   /** Addresses to ask for besides those under way, also when nobody waits for them. */
   readonly growBy: number;
   /** Addresses the call under way asks for. */
   readonly arriving: number;
+  readonly asking: Asking;
   readonly calls: number;
   /** A Create that failed may have made an ENI. */
   readonly doubtful: boolean;
@@ -133,7 +138,7 @@ function revivedContext(fresh: EniContext, { dead, eniId, promised, heard, failu
     queue: [],
     growBy: 0,
     arriving: 0,
-    takingYet: leavingIps(book).length > 0,
+    takingYet: wantsToLeave({ book, halves: known.halves }),
     suspicion: null,
     failures: known.failures + 1,
     lastFailure: failure,
@@ -149,10 +154,14 @@ function freshContext({
   coolUntilMs,
   nowMs,
   ipv4Count,
+  heldBack = [],
   ...plan
 }: Omit<EniInput, 'revived'>): EniContext {
-  const found = existing === null ? [] : bookOf(existing.ipv4, nowMs, held, coolUntilMs);
-  const book = intent?.kind === 'unassign' ? leavingOf(found, intent.ips) : found;
+  const going = intent?.kind === 'unassign' ? intent.ips : [];
+  const ips = existing ?? { ipv4: [], ipv6: [] };
+  const here = existing === null ? new Map<string, Held>() : held;
+  const own = ownedAtFirst({ ips, held: here, coolUntilMs, going, heldBack, dual: plan.dual, nowMs });
+  const { book } = own;
   const origin = originOf(existing, book, plan.ours ? (intent?.kind ?? null) : null);
   return {
     ...plan,
@@ -162,13 +171,14 @@ function freshContext({
     device: null,
     origin,
     phase: origin === 'leftover' ? 'leaving' : 'opening',
-    book,
+    ...own,
     queue: [],
     growBy: 0,
     arriving: existing === null ? ipv4Count : 0,
+    asking: { family: 4, count: 0 },
     calls: 0,
     doubtful: false,
-    takingYet: leavingIps(book).length > 0,
+    takingYet: wantsToLeave(own),
     suspicion: null,
     failures: 0,
     lastFailure: null,
@@ -199,20 +209,13 @@ export function summaryOf(context: EniContext): EniSummary {
     vSwitchId,
     ours,
     limit,
-    counts: countsOf(context.book),
+    counts: countsIn(context),
     sheddable: sheddable(context.book),
     arriving: context.arriving + context.growBy,
     queued: context.queue.length,
     heard,
     lastFailure,
   };
-}
-
-/** Addresses the next Assign should ask for: those of `growBy` serve the queue too, and the pool asks again for what it lacks. */
-export function wanted({ book, queue, growBy, limit }: EniContext): number {
-  const { idle } = countsOf(book);
-  const missing = Math.max(queue.length - idle, growBy);
-  return Math.max(0, Math.min(missing, limit - book.length, ASSIGN_MAX));
 }
 
 /** The name of the next call: the same one as long as nothing has started a new one. */
@@ -230,33 +233,6 @@ export function compareAfterMs({ times, token, slot, suspicion }: EniContext): n
   if (suspicion !== null) return SECOND_LOOK * times.cloudPeriodMs;
   const mixed = [...token].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) % 1_009, slot * 617);
   return (FIRST_LOOK + (SPREAD * (mixed % 1_009)) / 1_009) * times.cloudPeriodMs;
-}
-
-/** What the cloud's report says that the book does not; null when they agree. Equal differences have equal texts. */
-export function differenceOf({ book }: EniContext, eni: CloudEni | null): string | null {
-  if (eni === null) return 'unknown';
-  if (eni.status !== 'InUse') return eni.status;
-  const owned = book.filter((entry) => entry.state !== 'invalid').map((entry) => entry.address.ipv4);
-  const [real, known] = [[...eni.ipv4].sort().join(), owned.sort().join()];
-  return real === known ? null : real;
-}
-
-/** Addresses that are not as the book has them: gone under a pod, gone while nobody had them, there unknown to us. */
-export type Strange = {
-  readonly eniId: string;
-  readonly lost: readonly { readonly ip: string; readonly pod: string | null }[];
-  readonly missing: readonly string[];
-  readonly unknown: readonly string[];
-};
-
-export function strangeIn({ eniId, book }: EniContext, ips: readonly string[]): Strange {
-  const gone = book.filter((entry) => !ips.includes(entry.address.ipv4) && entry.state !== 'invalid');
-  return {
-    eniId: eniId ?? '',
-    lost: gone.filter((entry) => entry.sandbox !== null).map(({ address, pod }) => ({ ip: address.ipv4, pod })),
-    missing: gone.filter((entry) => entry.sandbox === null).map((entry) => entry.address.ipv4),
-    unknown: ips.filter((ip) => !book.some((entry) => entry.address.ipv4 === ip)),
-  };
 }
 
 export function changed(context: EniContext): Extract<FactoryEvent, { type: 'eniChanged' }> {

@@ -1,5 +1,5 @@
 /** What the factory knows, and the pure parts of what it does: its line, and what it learns from failures. */
-import type { Holder } from '../src/core/address-book.ts';
+import type { Held, Holder } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import type { EniSummary } from '../src/core/eni-summary.ts';
 import type { Failure } from '../src/core/errors.ts';
@@ -46,8 +46,10 @@ export type AdoptedEni = {
   readonly intent?: Intent | null;
   readonly ours: boolean;
   readonly subnet: Subnet;
-  readonly held: ReadonlyMap<string, Holder>;
+  readonly held: ReadonlyMap<string, Held>;
   readonly coolUntilMs: ReadonlyMap<string, number>;
+  /** IPv6 addresses that may be those of a lease which cannot be read. */
+  readonly heldBack?: readonly string[];
   readonly routeTable: number | null;
 };
 
@@ -58,7 +60,9 @@ export type EniFactoryInput = {
   readonly eniPlaces: number;
   /** Places taken by ENIs that are not ours to use. */
   readonly foreignEnis: number;
+  /** Addresses an ENI may have; in dual stack pairs. */
   readonly ipv4PerEni: number;
+  readonly dual: boolean;
   readonly vSwitches: readonly VSwitchOption[];
   readonly eniPolicy: EniPolicy;
   readonly vSwitchPolicy: VSwitchPolicy;
@@ -206,11 +210,13 @@ export function lessonOf(
   return nothing;
 }
 
-type Own = Pick<EniFactoryContext, 'ipv4PerEni' | 'mtu' | 'token' | 'times' | 'nowMs'>;
+type Own = Pick<EniFactoryContext, 'ipv4PerEni' | 'dual' | 'mtu' | 'token' | 'times' | 'nowMs'>;
 
 export function planOf(context: Own, slot: number, { vSwitchId, subnet }: VSwitchPlan): EniPlan {
-  const { ipv4PerEni, mtu, token, times } = context;
-  return { slot, limit: ipv4PerEni, vSwitchId, subnet, mtu, ours: true, token, times };
+  const { ipv4PerEni, dual, mtu, token, times } = context;
+  // One that was made before dual stack was asked for may be where there is no IPv6.
+  const limit = dual && subnet.ipv6Cidr === null ? 0 : ipv4PerEni;
+  return { slot, limit, dual, vSwitchId, subnet, mtu, ours: true, token, times };
 }
 
 export function newEni(context: Own, slot: number, vSwitch: VSwitchPlan, ipv4Count: number): EniInput {

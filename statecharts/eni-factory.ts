@@ -81,11 +81,11 @@ export const eniFactoryMachine = setup({
     noteTime: assign(({ context, event }) => ('atMs' in event ? { nowMs: Math.max(context.nowMs, event.atMs) } : {})),
     adopt: enqueueActions(({ context, enqueue }) => {
       const enis: Record<number, EniSummary> = {};
-      context.adopted.forEach(({ eni, intent = null, ours, subnet, held, coolUntilMs, routeTable }, slot) => {
+      context.adopted.forEach(({ eni, intent = null, ours, subnet, routeTable, ...known }, slot) => {
         const create = intent?.kind === 'create' ? intent : null;
         const vSwitchId = eni?.vSwitchId ?? create?.vSwitchId ?? '';
         const plan = { ...planOf(context, slot, { vSwitchId, subnet }), ours };
-        const found = { existing: eni, intent, held, coolUntilMs, routeTable };
+        const found = { ...known, existing: eni, intent, routeTable };
         const input = { ...plan, ...found, nowMs: context.nowMs, ipv4Count: create?.ipv4Count ?? 0 };
         enqueue.spawnChild('eni', { id: eniId(slot), input });
         enis[slot] = summaryOf(contextOf(input));

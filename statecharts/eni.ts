@@ -7,18 +7,13 @@
  */
 import { type ActorRefFrom, and, assign, enqueueActions, not, or, type PromiseActorLogic, setup } from 'xstate';
 import {
-  added,
-  bookOf,
   bound,
   freed,
   hasHolders,
-  heldBy,
   leaving,
-  leavingIps,
   left,
   nextRestMs,
   offered,
-  reconciled,
   rested,
   withdrawn,
 } from '../src/core/address-book.ts';
@@ -26,6 +21,7 @@ import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import type { EniPhase } from '../src/core/eni-summary.ts';
 import { type Failure, failureOf } from '../src/core/errors.ts';
 import { type CreateIntent, mayHaveHappened } from '../src/core/intent.ts';
+import { halvesLeaving, type Ips, leftIpv6 } from '../src/core/pairs.ts';
 import { ASSIGN_MAX } from '../src/core/settings.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
 import type { At } from './at.ts';
@@ -33,21 +29,37 @@ import {
   changed,
   compareAfterMs,
   contextOf,
-  differenceOf,
   type EniContext,
   type EniInput,
   granted,
   type Recalled,
-  type Strange,
-  strangeIn,
   tokenOf,
-  wanted,
 } from './eni-context.ts';
+import {
+  afterAssign,
+  afterCreate,
+  afterReport,
+  askFirst,
+  askNext,
+  differenceOf,
+  evened,
+  isUneven,
+  nextToLeave,
+  offeredFrom,
+  owning,
+  type Strange,
+  someLeft,
+  strangeIn,
+  wanted,
+  wantsToLeave,
+} from './eni-owned.ts';
 import type { EniEvent } from './messages.ts';
 
 const CREATE_TRIES = 5;
 const ATTACH_TRIES = 3;
 const CONFIRM_TRIES = 3;
+
+const noIps: Ips = { ipv4: [], ipv6: [] };
 
 type Named = { readonly slot: number; readonly eniId: string };
 
@@ -70,6 +82,7 @@ export const eniMachine = setup({
         slot: number;
         vSwitchId: string;
         ipv4Count: number;
+        ipv6Count: number;
         token: string;
         repeated: CreateIntent | null;
         doubtful: boolean;
@@ -85,8 +98,8 @@ export const eniMachine = setup({
       At<EniDevice>,
       { eniId: string; mac: string; subnet: Subnet; mtu: number; routeTable: number | null }
     >;
-    assignIpv4: PromiseActorLogic<At<readonly string[]>, Named & { count: number; token: string }>;
-    unassignIpv4: PromiseActorLogic<At<void>, Named & { ips: readonly string[] }>;
+    assignIps: PromiseActorLogic<At<readonly string[]>, Named & { family: 4 | 6; count: number; token: string }>;
+    unassignIps: PromiseActorLogic<At<void>, Named & { family: 4 | 6; ips: readonly string[] }>;
     tearDownEni: PromiseActorLogic<At<void>, { mac: string; routeTable: number | null }>;
     detachEni: PromiseActorLogic<At<void>, Named>;
     deleteEni: PromiseActorLogic<At<void>, Named>;
@@ -109,12 +122,11 @@ export const eniMachine = setup({
     /** Takes no requests, and will not by waiting a little. */
     declines: ({ context }) => ['leaving', 'faulty', 'lost'].includes(context.phase),
     takesMore: ({ context }) => context.phase === 'ready',
-    atRest: ({ context }) => context.arriving === 0 && leavingIps(context.book).length === 0,
+    atRest: ({ context }) => context.arriving === 0 && !wantsToLeave(context),
     canOffer: ({ context, event }) =>
-      event.type === 'assign' && context.queue.length === 0 && offered(context.book, event, event.alsoCooling) !== null,
+      event.type === 'assign' && context.queue.length === 0 && offeredFrom(context, event, event.alsoCooling) !== null,
     /** Whatever the same call is asked again, the answer will be the same. */
-    refused: ({ context }) =>
-      context.lastFailure?.code === 'permission' || context.lastFailure?.code === 'vSwitchEmpty',
+    refused: ({ context }) => ['permission', 'vSwitchEmpty', 'ipv6Off'].includes(context.lastFailure?.code ?? ''),
     /** No answer of the cloud was seen: the call may have been carried out. */
     unanswered: ({ context }) => context.lastFailure?.code === 'cloudUnreachable',
     /** The same token will never be answered again. */
@@ -127,7 +139,9 @@ export const eniMachine = setup({
     onceFailed: ({ context }) => context.failures === 1,
     mayHaveWorked: ({ context }) => context.lastFailure?.code === 'cloud' || context.lastFailure?.code === 'tokenSpent',
     wantsAddresses: ({ context }) => wanted(context) > 0,
-    wantsFewer: ({ context }) => leavingIps(context.book).length > 0,
+    wantsFewer: ({ context }) => wantsToLeave(context),
+    /** Dual stack: the other family of what has arrived is to be asked for now. */
+    lacksHalves: ({ context }) => askNext(context) !== null,
     ours: ({ context }) => context.ours,
   },
   actions: {
@@ -148,10 +162,10 @@ export const eniMachine = setup({
       return { queue: [...context.queue, { requestId, sandbox, pod }] };
     }),
     growMore: assign(({ context, event }) => (event.type === 'grow' ? { growBy: context.growBy + event.count } : {})),
-    learn: assign((_, params: { eni: CloudEni; atMs: number }) => ({
+    learn: assign(({ context }, params: { eni: CloudEni; atMs: number }) => ({
       eniId: params.eni.eniId,
       mac: params.eni.mac,
-      book: bookOf(params.eni.ipv4, params.atMs),
+      ...afterCreate(context, params.eni, params.atMs),
       arriving: 0,
       repeated: null,
       doubtful: false,
@@ -160,14 +174,13 @@ export const eniMachine = setup({
     /** For the log: charts write none. */
     tellStrange: (_, _params: Strange) => {},
     /** The book follows what the cloud reports. */
-    follow: assign(({ context }, { ips, atMs }: { ips: readonly string[]; atMs: number }) => {
+    follow: assign(({ context }, { ips, atMs }: { ips: Ips; atMs: number }) => {
       // What failed had worked after all: addresses came, or those that were to leave are gone.
-      const gone = leavingIps(context.book).some((ip) => !ips.includes(ip));
-      const worked = gone || strangeIn(context, ips).unknown.length > 0;
-      const book = reconciled(context.book, ips, atMs, context.takingYet);
+      const worked = someLeft(context, ips) || strangeIn(context, ips).unknown.length > 0;
+      const own = afterReport(context, ips, atMs);
       return {
-        book,
-        takingYet: context.takingYet && leavingIps(book).length > 0,
+        ...own,
+        takingYet: context.takingYet && wantsToLeave(own),
         arriving: 0,
         nowMs: Math.max(context.nowMs, atMs),
         ...(worked ? { failures: 0, lastFailure: null } : {}),
@@ -177,11 +190,11 @@ export const eniMachine = setup({
     remember: assign(({ context }, { value, atMs }: At<Recalled>) => {
       const { eni, held, released } = value;
       const rid = released.reduce((book, { ipv4, coolUntilMs }) => freed(book, ipv4, coolUntilMs), context.book);
-      const real = reconciled(rid, eni?.ipv4 ?? [], atMs, context.takingYet);
       // What the book knows of it has heard more since the leases were read.
       const unknown = new Map([...held].filter(([ip]) => !context.book.some((entry) => entry.address.ipv4 === ip)));
+      const own = afterReport({ ...context, book: rid }, eni ?? noIps, atMs, unknown);
       return {
-        book: heldBy(rested(real, atMs), unknown),
+        ...owning({ ...context, halves: own.halves }, rested(own.book, atMs), atMs),
         mac: eni?.mac ?? context.mac,
         nowMs: Math.max(context.nowMs, atMs),
       };
@@ -206,7 +219,7 @@ export const eniMachine = setup({
     }),
     offer: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'assign') return;
-      const offer = offered(context.book, event, event.alsoCooling);
+      const offer = offeredFrom(context, event, event.alsoCooling);
       if (offer === null) return;
       enqueue.sendParent(granted(context, event.requestId, offer.address));
       enqueue.assign({ book: offer.book });
@@ -246,7 +259,9 @@ export const eniMachine = setup({
     },
     withdraw: {
       actions: [
-        assign(({ context, event }) => ({ book: withdrawn(context.book, event.requestId, event.atMs) })),
+        assign(({ context, event }) =>
+          owning(context, withdrawn(context.book, event.requestId, event.atMs), event.atMs),
+        ),
         'noteTime',
         'serve',
         'report',
@@ -256,7 +271,7 @@ export const eniMachine = setup({
       actions: [
         assign(({ context, event }) => ({
           queue: context.queue.filter((queued) => queued.requestId !== event.requestId),
-          book: withdrawn(context.book, event.requestId, event.atMs),
+          ...owning(context, withdrawn(context.book, event.requestId, event.atMs), event.atMs),
         })),
         'noteTime',
         'serve',
@@ -265,9 +280,9 @@ export const eniMachine = setup({
     },
     freed: {
       actions: [
-        assign(({ context, event }) => ({
-          book: rested(freed(context.book, event.ipv4, event.coolUntilMs), event.atMs),
-        })),
+        assign(({ context, event: { ipv4, coolUntilMs, atMs } }) =>
+          owning(context, rested(freed(context.book, ipv4, coolUntilMs), atMs), atMs),
+        ),
         'noteTime',
         'armRest',
         'serve',
@@ -276,7 +291,7 @@ export const eniMachine = setup({
     },
     rest: {
       actions: [
-        assign(({ context, event }) => ({ book: rested(context.book, event.atMs) })),
+        assign(({ context, event }) => owning(context, rested(context.book, event.atMs), event.atMs)),
         'noteTime',
         'armRest',
         'serve',
@@ -309,6 +324,7 @@ export const eniMachine = setup({
               slot: context.slot,
               vSwitchId: context.vSwitchId,
               ipv4Count: Math.max(1, context.arriving),
+              ipv6Count: context.dual ? Math.min(Math.max(1, context.arriving), ASSIGN_MAX) : 0,
               token: tokenOf(context),
               repeated: context.repeated,
               doubtful: context.doubtful,
@@ -513,7 +529,10 @@ export const eniMachine = setup({
             shed: {
               target: 'looking',
               guard: 'ours',
-              actions: ['hear', assign(({ context, event }) => ({ book: leaving(context.book, event.count) }))],
+              actions: [
+                'hear',
+                assign(({ context, event }) => halvesLeaving({ ...context, book: leaving(context.book, event.count) })),
+              ],
             },
             drain: { target: '#eni.draining', guard: and(['ours', 'unused']), actions: 'hear' },
           },
@@ -526,6 +545,12 @@ export const eniMachine = setup({
                 src: 'describeEni',
                 input: ({ context }) => looked(context),
                 onDone: [
+                  {
+                    guard: ({ context, event }) =>
+                      differenceOf(context, event.output.value) === null && isUneven(context),
+                    target: '#eni.inUse.looking',
+                    actions: assign(({ context }) => evened(context)),
+                  },
                   {
                     guard: ({ context, event }) => {
                       const difference = differenceOf(context, event.output.value);
@@ -549,6 +574,7 @@ export const eniMachine = setup({
               const count = wanted(context);
               return {
                 arriving: count,
+                asking: askFirst(context, count),
                 growBy: Math.max(0, context.growBy - count),
                 calls: context.calls + 1,
               };
@@ -559,8 +585,12 @@ export const eniMachine = setup({
           states: {
             calling: {
               invoke: {
-                src: 'assignIpv4',
-                input: ({ context }) => ({ ...named(context), count: context.arriving, token: tokenOf(context) }),
+                src: 'assignIps',
+                input: ({ context }) => ({
+                  ...named(context),
+                  ...context.asking,
+                  token: tokenOf(context),
+                }),
                 onDone: [
                   {
                     guard: ({ event }) => event.output.value.length === 0,
@@ -573,11 +603,10 @@ export const eniMachine = setup({
                     },
                   },
                   {
-                    target: '#eni.inUse.looking',
+                    target: 'completing',
                     actions: [
                       assign(({ context, event }) => ({
-                        book: added(context.book, event.output.value, event.output.atMs),
-                        arriving: 0,
+                        ...afterAssign(context, event.output.value, event.output.atMs),
                         nowMs: event.output.atMs,
                       })),
                       'succeeded',
@@ -586,6 +615,24 @@ export const eniMachine = setup({
                 ],
                 onError: { target: 'judging', actions: [noteFailure, 'report'] },
               },
+            },
+            // In dual stack an address is one only with its IPv6, which takes a call of its own.
+            completing: {
+              always: [
+                {
+                  guard: 'lacksHalves',
+                  target: 'calling',
+                  actions: [
+                    assign(({ context }) => ({
+                      asking: askNext(context) ?? context.asking,
+                      calls: context.calls + 1,
+                    })),
+                    'serve',
+                    'report',
+                  ],
+                },
+                { target: '#eni.inUse.looking', actions: assign({ arriving: 0 }) },
+              ],
             },
             // One bad answer sends nobody away: the same token asks again what was not answered, and a look shows what a refusal did.
             judging: {
@@ -600,16 +647,16 @@ export const eniMachine = setup({
         unassigning: {
           entry: 'report',
           invoke: {
-            src: 'unassignIpv4',
-            input: ({ context }) => ({ ...named(context), ips: leavingIps(context.book).slice(0, ASSIGN_MAX) }),
+            src: 'unassignIps',
+            input: ({ context }) => ({ ...named(context), ...nextToLeave(context) }),
             onDone: {
               target: 'looking',
               actions: [
-                assign(({ context, event }) => ({
-                  book: left(context.book, leavingIps(context.book).slice(0, ASSIGN_MAX)),
-                  takingYet: false,
-                  nowMs: event.output.atMs,
-                })),
+                assign(({ context, event }) => {
+                  const { family, ips } = nextToLeave(context);
+                  const own = family === 6 ? leftIpv6(context, ips) : { book: left(context.book, ips) };
+                  return { ...own, takingYet: false, nowMs: event.output.atMs };
+                }),
                 'succeeded',
               ],
             },
@@ -643,11 +690,11 @@ export const eniMachine = setup({
                 actions: [
                   {
                     type: 'tellStrange',
-                    params: ({ context, event }) => strangeIn(context, event.output.value?.ipv4 ?? []),
+                    params: ({ context, event }) => strangeIn(context, event.output.value ?? noIps),
                   },
                   {
                     type: 'follow',
-                    params: ({ event }) => ({ ips: event.output.value?.ipv4 ?? [], atMs: event.output.atMs }),
+                    params: ({ event }) => ({ ips: event.output.value ?? noIps, atMs: event.output.atMs }),
                   },
                 ],
               },
@@ -680,7 +727,7 @@ export const eniMachine = setup({
               {
                 target: 'backingOff',
                 actions: [
-                  { type: 'follow', params: ({ event }) => ({ ips: [], atMs: event.output.atMs }) },
+                  { type: 'follow', params: ({ event }) => ({ ips: noIps, atMs: event.output.atMs }) },
                   { type: 'failed', params: ({ context }) => ({ failure: unknownToCloud(context) }) },
                 ],
               },

@@ -27,7 +27,7 @@ import { ENI_FACTORY, GARBAGE_COLLECTOR, IDLE_POOL, KERNEL_KEEPER, LEASES, lease
 export type NodeFacts = {
   readonly instanceId: string;
   readonly nodeIp: string;
-  /** ENIs we may have by configuration, places the type has for ENIs beside the primary one, and addresses on each. */
+  /** ENIs we may have by configuration, places the type has for ENIs beside the primary one, and addresses on each (in dual stack pairs). */
   readonly eniCap: number;
   readonly eniPlaces: number;
   readonly ipv4PerEni: number;
@@ -299,6 +299,7 @@ function factoryInput(context: NodeContext): EniFactoryInput {
     eniPlaces,
     foreignEnis: context.recovered?.foreignEnis ?? 0,
     ipv4PerEni,
+    dual: settings.ipStack === 'dual',
     vSwitches,
     eniPolicy,
     vSwitchPolicy,

@@ -26,6 +26,8 @@ export type Entry = {
 
 export type AddressBook = readonly Entry[];
 export type Holder = { readonly sandbox: SandboxKey; readonly pod: string };
+/** Who holds an IPv4, as a lease has it, and the IPv6 that the lease names with it. */
+export type Held = Holder & { readonly ipv6?: string | null };
 export type Counts = Readonly<Record<AddressState, number>>;
 
 const idle = (entry: Entry, atMs: number): Entry => ({
@@ -44,7 +46,7 @@ const idle = (entry: Entry, atMs: number): Entry => ({
 export function bookOf(
   ips: readonly string[],
   nowMs: number,
-  held: ReadonlyMap<string, Holder> = new Map(),
+  held: ReadonlyMap<string, Held> = new Map(),
   coolUntilMs: ReadonlyMap<string, number> = new Map(),
 ): AddressBook {
   const entryOf = (ipv4: string, primary: boolean): Entry => ({
@@ -60,15 +62,17 @@ export function bookOf(
     const holder = held.get(ipv4);
     const until = coolUntilMs.get(ipv4) ?? 0;
     const fresh = entryOf(ipv4, index === 0);
-    if (holder !== undefined) return { ...fresh, state: 'bound', ...holder };
+    if (holder !== undefined) return { ...fresh, state: 'bound', ...heldAs(ipv4, holder) };
     return until > nowMs ? { ...fresh, state: 'cooling', atMs: until } : fresh;
   });
   const missing = [...held].filter(([ipv4]) => !ips.includes(ipv4));
   return [
     ...there,
-    ...missing.map(([ipv4, holder]): Entry => ({ ...entryOf(ipv4, false), state: 'invalid', ...holder })),
+    ...missing.map(([ipv4, holder]): Entry => ({ ...entryOf(ipv4, false), state: 'invalid', ...heldAs(ipv4, holder) })),
   ];
 }
+
+const heldAs = (ipv4: string, { sandbox, pod, ipv6 = null }: Held) => ({ address: { ipv4, ipv6 }, sandbox, pod });
 
 /** Addresses the cloud just assigned. One that is in the book already is not added again. */
 export function added(book: AddressBook, ips: readonly string[], nowMs: number): AddressBook {
@@ -217,11 +221,12 @@ export function afterDeath(book: AddressBook, promised: readonly string[]): Addr
 }
 
 /** Free addresses that have a lease belong to it: no report of that was heard. */
-export function heldBy(book: AddressBook, held: ReadonlyMap<string, Holder>): AddressBook {
+export function heldBy(book: AddressBook, held: ReadonlyMap<string, Held>): AddressBook {
   return book.map((entry) => {
     const holder = held.get(entry.address.ipv4);
     const free = entry.state === 'idle' || entry.state === 'cooling' || entry.state === 'leaving';
-    return holder !== undefined && free ? { ...entry, ...holder, state: 'bound', requestId: null } : entry;
+    if (holder === undefined || !free) return entry;
+    return { ...entry, ...heldAs(entry.address.ipv4, holder), state: 'bound', requestId: null };
   });
 }
 

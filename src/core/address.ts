@@ -7,3 +7,8 @@ export type AddressKey = string;
 export function addressKey(address: Address): AddressKey {
   return address.ipv4;
 }
+
+/** Each rests by its own name, since nothing but a lease says which belong together. */
+export function halvesOf({ ipv4, ipv6 }: Address): readonly string[] {
+  return ipv6 === null ? [ipv4] : [ipv4, ipv6];
+}

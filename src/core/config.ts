@@ -54,6 +54,7 @@ const schema = z.strictObject({
     .record(z.string().min(1).max(128), z.string().max(128))
     .refine((tags) => Object.keys(tags).length <= TAGS_MAX, `has more than ${TAGS_MAX} tags`)
     .default({}),
+  ip_stack: z.enum(['', 'ipv4', 'dual']).nullable().default('ipv4'),
   min_pool_size: count.default(defaultSettings.minIdle),
   max_pool_size: count.default(defaultSettings.maxIdle),
   max_eni: count.default(0),
@@ -140,6 +141,7 @@ function configOf(file: File, nodeName: string, notes: readonly string[]): Confi
     ...keeperSettingsOf(file, scaled),
     nodeName,
     clusterId: file.cluster_id,
+    ipStack: file.ip_stack === 'dual' ? 'dual' : 'ipv4',
     minIdle: Math.min(minIdle, maxIdle),
     maxIdle,
     maxEnis: file.max_eni === 0 ? null : file.max_eni,

@@ -87,6 +87,11 @@ export function isSettled({ kind }: EniIntent, eni: Pick<CloudEni, 'status'> | n
   }
 }
 
+/** Some of these addresses, of either family, are on the ENI. */
+export function hasAny(eni: Pick<CloudEni, 'ipv4' | 'ipv6'> | null, ips: readonly string[]): boolean {
+  return eni !== null && [...eni.ipv4, ...eni.ipv6].some((ip) => ips.includes(ip));
+}
+
 /** Failures after which nothing can have been carried out: the answer says so, or no call was made. */
 const NOT_CARRIED_OUT: readonly Failure['code'][] = [
   'permission',

@@ -11,6 +11,8 @@ export type Settings = PolicySettings & {
   readonly nodeName: string;
   /** Names the cluster in the tags of what we create; empty when unknown. */
   readonly clusterId: string;
+  /** What a pod gets: an IPv4 address, or in dual stack an IPv4/IPv6 pair. */
+  readonly ipStack: 'ipv4' | 'dual';
   /** Low and high water mark: bounds on idle addresses. */
   readonly minIdle: number;
   readonly maxIdle: number;
@@ -62,6 +64,7 @@ export const defaultSettings: Omit<Settings, 'nodeName'> = {
   ...defaultPlacementSettings,
   ...defaultKeeperSettings,
   clusterId: '',
+  ipStack: 'ipv4',
   minIdle: 0,
   maxIdle: 0,
   maxEnis: null,

@@ -16,7 +16,6 @@ export const unsupportedKeys: Readonly<Record<string, Unsupported>> = {
     harmless: ['', null],
     sentence: 'encrypted credential files are not read; set access_key and access_secret',
   },
-  ip_stack: { harmless: ['', null, 'ipv4'], sentence: 'pods get IPv4 alone; dual stack is not supported yet' },
   enable_eni_trunking: { harmless: off, sentence: 'trunk ENIs are not supported' },
   enable_erdma: { harmless: off, sentence: 'eRDMA is not supported' },
   ipam_type: {
@@ -49,6 +48,8 @@ export const ignoredKeys: readonly string[] = [
 
 /** The sentence why this key's value cannot be taken, or null when it changes nothing. */
 export function refusalOf(key: string, value: unknown): string | null {
+  if (key === 'ip_stack' && value === 'ipv6')
+    return 'IPv6 alone is not supported, nor is it in Terway’s daemon; set ipv4 or dual';
   const known = Object.hasOwn(unsupportedKeys, key) ? unsupportedKeys[key] : undefined;
   if (known === undefined || known.harmless.includes(value)) return null;
   if (typeof value === 'object' && value !== null && Object.keys(value).length === 0) return null;

@@ -5,6 +5,7 @@
  * Both are asked after the leases were looked at, so that neither answer is older than what it is about.
  */
 import { markWhole } from '../../actors/claim-store.ts';
+import { halvesOf } from '../core/address.ts';
 import { failureOf } from '../core/errors.ts';
 import { isHeldBack } from '../core/held-back.ts';
 import type { Allocator } from '../ports/allocator.ts';
@@ -37,7 +38,7 @@ export async function letHeldBackGo(parts: HeldBackParts, signal: AbortSignal): 
     const used = new Set([...onHost.flatMap(({ ips }) => ips), ...using.flatMap(({ podIPs }) => podIPs)]);
     for (const { sandbox, grant } of held) {
       if (signal.aborted) return left;
-      if (used.has(grant.address.ipv4)) continue;
+      if (halvesOf(grant.address).some((ip) => used.has(ip))) continue;
       await allocator.release({ ...sandbox, reason: 'no pod has the address that was held back' }, signal);
       left -= 1;
     }

@@ -3,6 +3,7 @@
  *
  * ENIs that somebody else has changed are left out: what repairs those is the keepers' work.
  */
+import { knownIps } from '../core/pairs.ts';
 import type { Kubelet } from './kubelet.ts';
 import type { SimNode } from './sim-node.ts';
 import type { Report } from './violation.ts';
@@ -74,11 +75,16 @@ function checkEnis(node: SimNode, { cloud, witness, report }: RestOptions): void
       report('7', `${name}: ${eniId} is in the factory and not attached here`);
       continue;
     }
-    const book = eni.context.book.map((entry) => entry.address.ipv4).sort();
-    const ips = [...real.ipv4].sort();
+    const { book: entries, halves, dual } = eni.context;
+    const book = (dual ? [...knownIps(eni.context)] : entries.map((entry) => entry.address.ipv4)).sort();
+    const ips = [...real.ipv4, ...(dual ? real.ipv6 : [])].sort();
     if (book.join() !== ips.join())
       report('7', `${name}: the book of ${eniId} has ${book.join(' ')}, the cloud ${ips.join(' ')}`);
     if (!node.devices.tables.has(real.mac)) report('7', `${name}: ${eniId} has no device that is set up`);
+    const lone = [...halves.ipv4.filter((entry) => !entry.primary), ...halves.ipv6, ...halves.leaving];
+    const primary = halves.ipv4.some((entry) => entry.primary) && entries.length < eni.context.limit;
+    if (lone.length > 0 || primary)
+      report('7', `${name}: ${eniId} has halves of addresses at rest: ${JSON.stringify(halves)}`);
     const odd = eni.context.book.find((entry) => !['idle', 'bound', 'cooling', 'reserved'].includes(entry.state));
     if (odd !== undefined) report('7', `${name}: ${odd.address.ipv4} is ${odd.state} at rest`);
   }

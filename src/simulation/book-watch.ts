@@ -5,13 +5,15 @@
  */
 import type { AnyActorRef, SnapshotFrom } from 'xstate';
 import type { eniMachine } from '../../statecharts/eni.ts';
+import { halvesOf } from '../core/address.ts';
 import type { AddressBook, Entry } from '../core/address-book.ts';
+import { type Halves, noHalves } from '../core/pairs.ts';
 import { sandboxKey } from '../core/sandbox.ts';
 import type { Report } from './violation.ts';
 import type { Witness } from './witness.ts';
 
 type EniSnapshot = SnapshotFrom<typeof eniMachine>;
-type Seen = { readonly ref: AnyActorRef; book: AddressBook };
+type Seen = { readonly ref: AnyActorRef; book: AddressBook; halves: Halves };
 
 export class BookWatch {
   readonly #witness: Witness;
@@ -28,7 +30,7 @@ export class BookWatch {
 
   /** A new ENI actor; a slot's number is never used twice in a life. */
   note(ref: AnyActorRef): void {
-    this.#seen.set(ref.id, { ref, book: [] });
+    this.#seen.set(ref.id, { ref, book: [], halves: noHalves });
   }
 
   /** The ENI actors that live. */
@@ -40,14 +42,17 @@ export class BookWatch {
   /** One step of an ENI actor, before anybody hears of it. */
   observe(ref: AnyActorRef, { context }: EniSnapshot, node: number, nowMs: number): void {
     const seen = this.#seen.get(ref.id);
-    const { book } = context;
-    if (seen === undefined || seen.book === book) return;
+    const { book, halves } = context;
+    if (seen === undefined || (seen.book === book && seen.halves === halves)) return;
     const before = new Map(seen.book.map((entry) => [entry.address.ipv4, entry]));
     seen.book = book;
+    seen.halves = halves;
     for (const entry of book) {
       const was = before.get(entry.address.ipv4);
       if (was === entry) continue;
       this.#entry(node, ref.id, entry);
+      if (context.dual && entry.state === 'offered' && entry.address.ipv6 === null)
+        this.#report('7', `${ref.id} promises ${entry.address.ipv4}, which lacks its IPv6`);
       if (was?.state === 'cooling' && was.atMs > nowMs && entry.state === 'offered') this.#coolingOffer(ref, entry);
     }
     this.#whole(ref.id, context);
@@ -79,20 +84,29 @@ export class BookWatch {
   }
 
   #entry(node: number, id: string, { address, state, sandbox }: Entry): void {
-    this.#witness.checks += 1;
-    const ip = address.ipv4;
-    const holding = this.#witness.held.get(ip);
-    if (holding === undefined || this.#witness.touched.has(holding.eniId)) return;
-    const holder = sandboxKey({ containerId: holding.container, ifName: 'eth0' });
-    if (holding.node !== node || sandbox !== holder)
-      this.#report('1', `${id} has ${ip} as ${state} of ${sandbox ?? 'nobody'}, but ${holder} was told it`);
+    for (const ip of halvesOf(address)) {
+      this.#witness.checks += 1;
+      const holding = this.#witness.held.get(ip);
+      if (holding === undefined || this.#witness.touched.has(holding.eniId)) continue;
+      const holder = sandboxKey({ containerId: holding.container, ifName: 'eth0' });
+      if (holding.node !== node || sandbox !== holder)
+        this.#report('1', `${id} has ${ip} as ${state} of ${sandbox ?? 'nobody'}, but ${holder} was told it`);
+    }
   }
 
-  #whole(id: string, { book, limit, eniId }: EniSnapshot['context']): void {
+  #whole(id: string, { book, halves, limit, eniId, dual }: EniSnapshot['context']): void {
     this.#witness.checks += 2;
-    if (new Set(book.map((entry) => entry.address.ipv4)).size !== book.length)
-      this.#report('7', `${id} has an address twice in its book`);
-    const owned = book.filter((entry) => entry.state !== 'invalid').length;
+    const lone = [...halves.ipv4.map((entry) => entry.address.ipv4), ...halves.ipv6.map(({ ip }) => ip)];
+    const all = [...book.flatMap(({ address }) => halvesOf(address)), ...lone, ...halves.leaving, ...halves.heldBack];
+    if (new Set(all).size !== all.length) this.#report('7', `${id} has an address twice in its book`);
+    if (halves.ipv4.length > 0 && halves.ipv6.length > 0) this.#report('7', `${id} has halves that would make a pair`);
+    for (const ip of [...lone, ...halves.leaving]) {
+      const holding = this.#witness.held.get(ip);
+      if (holding !== undefined && !this.#witness.touched.has(holding.eniId))
+        this.#report('1', `${id} has ${ip} as nobody's half, but ${holding.container} was told it`);
+    }
+    // What an earlier life gave out in single stack may be more than there can be pairs.
+    const owned = book.filter((entry) => entry.state !== 'invalid' && (!dual || entry.address.ipv6 !== null)).length;
     if (owned > limit && !this.#witness.touched.has(eniId ?? ''))
       this.#report('5', `${id} owns ${owned} addresses of ${limit}`);
   }

@@ -13,6 +13,8 @@ const KINDS: Readonly<Partial<Record<ApiName, Intent['kind']>>> = {
   DeleteNetworkInterface: 'delete',
   AssignPrivateIpAddresses: 'assign',
   UnassignPrivateIpAddresses: 'unassign',
+  AssignIpv6Addresses: 'assign',
+  UnassignIpv6Addresses: 'unassign',
 };
 
 export type CallWatchOptions = {

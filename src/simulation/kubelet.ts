@@ -4,6 +4,7 @@
  * A DEL that fails is repeated until it succeeds, as kubelets do; an ADD is not. Invariant 4 is checked here: one answer, by the
  * deadline, and the same one for the same sandbox.
  */
+import { halvesOf } from '../core/address.ts';
 import { failureOf } from '../core/errors.ts';
 import type { Lease } from '../core/lease.ts';
 import type { Pod } from '../ports/kubernetes.ts';
@@ -21,6 +22,7 @@ type Container = {
   readonly node: number;
   /** What it was told and has not asked to delete. */
   ip: string | null;
+  ipv6: string | null;
   /** ADDs and DELs sent so far; an ADD that was sent before the last DEL gives it nothing to keep. */
   sent: number;
   lastDel: number;
@@ -130,6 +132,7 @@ export class Kubelet {
     if (container.ip !== null && container.ip !== ip && this.#witness.held.has(container.ip))
       this.#report('4', `${container.id} was told ${container.ip} and then ${ip}`);
     container.ip = ip;
+    container.ipv6 = lease.grant.address.ipv6;
     const cooling = node.coolingOffered.delete(ip);
     this.#witness.answered(node.index, container.id, lease, cooling, this.#clock.nowMs());
   }
@@ -165,9 +168,11 @@ export class Kubelet {
 
   /** Nothing of the container is left, whoever hears of it. */
   #gone(node: SimNode, container: Container): void {
-    const { ip, id } = container;
-    if (ip !== null && this.#witness.held.get(ip)?.container === id) this.#witness.held.delete(ip);
+    const { ip, ipv6, id } = container;
+    for (const half of [ip, ipv6])
+      if (half !== null && this.#witness.held.get(half)?.container === id) this.#witness.held.delete(half);
     container.ip = null;
+    container.ipv6 = null;
     node.sandboxes.gone.add(id);
   }
 
@@ -191,7 +196,7 @@ export class Kubelet {
         const told = lease?.grant.address.ipv4 ?? null;
         this.#trace.line(node.index, container.id, `DEL ${told}`, this.#clock.nowMs());
         if (order === container.sent) container.unsure = container.pendingAdds > 0 && container.unsure;
-        if (told !== null) this.#rests(node, told);
+        for (const half of lease === null ? [] : halvesOf(lease.grant.address)) this.#rests(node, half);
       },
       () => {
         if (!this.#close(pending)) return;
@@ -264,7 +269,17 @@ export class Kubelet {
   #container(node: number, id: string): Container {
     const known = this.#containers.get(id);
     if (known !== undefined) return known;
-    const fresh = { id, node, ip: null, sent: 0, lastDel: 0, pendingAdds: 0, pendingDels: 0, unsure: false };
+    const fresh = {
+      id,
+      node,
+      ip: null,
+      ipv6: null,
+      sent: 0,
+      lastDel: 0,
+      pendingAdds: 0,
+      pendingDels: 0,
+      unsure: false,
+    };
     this.#containers.set(id, fresh);
     return fresh;
   }

@@ -1,5 +1,5 @@
 /**
- * `npm run simulate -- --seeds 2000 [--seed 1] [--steps 2000] [--hazards a,b] [--trace] [--json]`
+ * `npm run simulate -- --seeds 2000 [--seed 1] [--steps 2000] [--hazards a,b] [--stack dual] [--trace] [--json]`
  *
  * Runs seeds from `--seed` on (a random one when left out, printed), says how it goes, and ends with what was covered. A violation is
  * printed with a shortened plan that still shows it; the exit code is then 1.
@@ -9,7 +9,7 @@ import { isMainThread } from 'node:worker_threads';
 import { everything } from './coverage.ts';
 import { runSeeds, type SeedResult, serveSeeds } from './many-seeds.ts';
 import { runScenario } from './run-seed.ts';
-import { HAZARDS, type Hazard, type ScenarioOptions, scenarioOf } from './scenario.ts';
+import { HAZARDS, type Hazard, type ScenarioOptions, STACKS, scenarioOf } from './scenario.ts';
 import { describePlan, shorten } from './shorten.ts';
 
 const PROGRESS_MS = 5_000;
@@ -33,6 +33,7 @@ function argumentsOf(argv: readonly string[]): Arguments {
       seed: { type: 'string' },
       steps: { type: 'string', default: '2000' },
       hazards: { type: 'string', default: '' },
+      stack: { type: 'string' },
       trace: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
@@ -46,10 +47,13 @@ function argumentsOf(argv: readonly string[]): Arguments {
   const hazards = values.hazards === 'all' ? HAZARDS : values.hazards.split(',').filter((name) => name !== '');
   const unknown = hazards.find((name) => !HAZARDS.includes(name as Hazard));
   if (unknown !== undefined) throw new RangeError(`--hazards ${unknown} is none of ${HAZARDS.join(', ')}, all`);
+  const stack = STACKS.find((one) => one === values.stack);
+  if (values.stack !== undefined && stack === undefined)
+    throw new RangeError(`--stack ${values.stack} is none of ${STACKS.join(', ')}`);
   return {
     count: number('seeds', values.seeds),
     first: values.seed === undefined ? Math.floor(Math.random() * SEED_MAX) : number('seed', values.seed),
-    options: { steps: number('steps', values.steps), hazards: hazards as Hazard[] },
+    options: { steps: number('steps', values.steps), hazards: hazards as Hazard[], ...(stack && { stack }) },
     json: values.json,
     trace: values.trace,
   };

@@ -83,6 +83,8 @@ export type PlanKinds = {
   readonly defects: boolean;
   readonly leaseDefects: boolean;
   readonly outOfBand: boolean;
+  /** Some node is, or turns, dual stack: calls for IPv6 fail too. */
+  readonly dual: boolean;
 };
 
 export type PlanOptions = PlanKinds & {
@@ -114,6 +116,8 @@ const MUTATING = [
   'AssignPrivateIpAddresses',
   'UnassignPrivateIpAddresses',
 ] as const;
+const DUAL_REFUSALS = [...REFUSALS, 'InvalidOperation.Ipv6CountExceeded', 'InvalidVSwitch.Ipv6NotTurnOn'] as const;
+const DUAL_MUTATING = [...MUTATING, 'AssignIpv6Addresses', 'AssignIpv6Addresses', 'UnassignIpv6Addresses'] as const;
 const CRASH_POINTS = [
   'now',
   'callSending',
@@ -170,7 +174,7 @@ function deeds(chance: Seeded, options: PlanOptions, node: number, pods: Pods): 
     if (chance.chance(0.2)) return [restart(chance, node)];
     return [crash(chance, node)];
   }
-  if (kind < 0.14 && options.faults) return [fault(chance, node)];
+  if (kind < 0.14 && options.faults) return [fault(chance, node, options.dual)];
   if (kind < 0.15 && options.defects) return [defect(chance, node, options.leaseDefects)];
   if (kind < 0.17 && options.outOfBand) return [outOfBand(chance, node)];
   if (kind < 0.2) {
@@ -239,7 +243,7 @@ function defect(chance: Seeded, node: number, leases: boolean): Deed {
   return { do: 'defect', node, of, which: chance.between(0, 999), forMs: chance.pick([10, 5_000, 60_000]) };
 }
 
-function fault(chance: Seeded, node: number): Deed {
+function fault(chance: Seeded, node: number, dual: boolean): Deed {
   const kind = chance.fraction();
   if (kind < 0.1) return { do: 'drySwitch', vSwitch: chance.between(0, 1), forMs: chance.between(1_000, 60_000) };
   if (kind < 0.2) {
@@ -250,18 +254,26 @@ function fault(chance: Seeded, node: number): Deed {
     const port = chance.pick(['store', 'metadata', 'kernel'] as const);
     return { do: 'portFault', node, port, times: chance.pick([1, 1, 2, 3, 8]) };
   }
-  const planted = callFault(chance);
+  const planted = callFault(chance, dual);
   // A held call goes on before its caller gives up: what is carried out after that is another matter (lateCalls).
   const forMs = planted.effect === 'hold' ? chance.between(100, 10_000) : chance.pick([2_000, 20_000, 90_000]);
   return { do: 'callFault', fault: planted, forMs };
 }
 
-function callFault(chance: Seeded): Fault {
-  const api = chance.chance(0.75) ? chance.pick(MUTATING) : chance.pick(['DescribeNetworkInterfaces', '*'] as const);
+function callFault(chance: Seeded, dual: boolean): Fault {
+  const api = chance.chance(0.75)
+    ? chance.pick(dual ? DUAL_MUTATING : MUTATING)
+    : chance.pick(['DescribeNetworkInterfaces', '*'] as const);
   const planted = { api, times: chance.pick([1, 1, 2, 5, 200]), params: {} };
   switch (chance.pick(['fail', 'fail', 'fail', 'drop', 'drop', 'delay', 'hold', 'transition', 'reply'] as const)) {
     case 'fail':
-      return { ...planted, effect: 'fail', code: chance.pick(REFUSALS), status: null, message: null };
+      return {
+        ...planted,
+        effect: 'fail',
+        code: chance.pick(dual ? DUAL_REFUSALS : REFUSALS),
+        status: null,
+        message: null,
+      };
     case 'drop':
       return { ...planted, effect: 'drop', how: chance.pick(['close', 'hang'] as const) };
     case 'delay':

@@ -5,6 +5,7 @@
  * seeds is a run over their matrix. Some that the model has no switch for are not tried: see `ASSUMPTIONS`.
  */
 import { defaultSettings, type Settings } from '../core/settings.ts';
+import { INSTANCE_TYPES, type InstanceType } from '../vpc/instance-types.ts';
 import { type Settings as CloudSettings, defaultSettings as cloudDefaults } from '../vpc/settings.ts';
 import { defaultTopology, type Topology } from '../vpc/topology.ts';
 import { type Decision, type PlanKinds, planOf } from './plan.ts';
@@ -45,7 +46,12 @@ const DESCRIBE_LAG: Assumption = {
 export const HAZARDS = ['outOfBand', 'leaseDefects', 'describeLag'] as const;
 export type Hazard = (typeof HAZARDS)[number];
 
-export type ScenarioOptions = Partial<Omit<PlanKinds, 'leaseDefects'>> & {
+export const STACKS = ['ipv4', 'dual', 'turnsDual'] as const;
+export type Stack = (typeof STACKS)[number];
+
+export type ScenarioOptions = Partial<Omit<PlanKinds, 'leaseDefects' | 'dual'>> & {
+  /** For all nodes: a third of the seeds is dual stack, and some of those become so at their first restart. */
+  readonly stack?: Stack;
   /** Steps aimed at; the plan is made as long as experience says it takes. */
   readonly steps: number;
   readonly hazards?: readonly Hazard[];
@@ -59,6 +65,7 @@ export type Scenario = {
   readonly cloud: CloudSettings;
   /** One for each node. */
   readonly settings: readonly Settings[];
+  readonly stack: Stack;
   /** Names of the assumptions whose second side is tried. */
   readonly opposites: readonly string[];
   readonly startMs: number;
@@ -73,7 +80,9 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
   const hazards = options.hazards ?? [];
   const has = (hazard: Hazard): boolean => hazards.includes(hazard);
   const chance = new Seeded(seed, 'scenario');
+  const stack = options.stack ?? stackOf(new Seeded(seed, 'stack'));
   const kinds = {
+    dual: stack !== 'ipv4',
     faults: options.faults ?? seed % 4 !== 0,
     crashes: options.crashes ?? seed % 3 !== 0,
     defects: options.defects ?? seed % 5 === 2,
@@ -81,8 +90,9 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     leaseDefects: has('leaseDefects'),
   };
   const nodes = chance.pick([1, 1, 2, 3]);
-  const instanceType = chance.pick(['ecs.g7.large', 'ecs.g6.large', 'ecs.g5.xlarge', 'lab.tiny', 'ecs.g7.xlarge']);
-  const topology = defaultTopology(instanceType, nodes);
+  const drawn = chance.pick(['ecs.g7.large', 'ecs.g6.large', 'ecs.g5.xlarge', 'lab.tiny', 'ecs.g7.xlarge']);
+  const instanceType = stack !== 'ipv4' && drawn === 'ecs.g5.xlarge' ? UNEVEN.instanceType : drawn;
+  const topology = { ...defaultTopology(instanceType, nodes), instanceTypes: [UNEVEN] };
   const opposites: string[] = [];
   let cloud = { ...cloudDefaults('realistic'), jitter: chance.pick([0, 0.3, 0.9]) };
   for (const { name, sides, delays } of has('describeLag') ? [...ASSUMPTIONS, DESCRIBE_LAG] : ASSUMPTIONS) {
@@ -96,6 +106,7 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     ({ name }): Settings => ({
       ...defaultSettings,
       nodeName: name,
+      ipStack: stack === 'dual' ? 'dual' : 'ipv4',
       minIdle: chance.between(0, maxIdle),
       maxIdle,
       maxEnis: chance.pick([null, null, 1]),
@@ -123,6 +134,7 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     topology,
     cloud,
     settings,
+    stack,
     opposites,
     startMs: START_MS,
     plan,
@@ -155,6 +167,19 @@ function collectorSettings(chance: Seeded): Partial<Settings> {
   return { gcPeriodMs: chance.pick([30_000, 60_000]), gcGraceMs: chance.pick([0, 15_000, 60_000]) };
 }
 
+/** Dual stack is of a stream of its own, so that what single-stack seeds do stays. */
+function stackOf(chance: Seeded): Stack {
+  return chance.pick(['ipv4', 'ipv4', 'ipv4', 'ipv4', 'dual', 'turnsDual']);
+}
+
+/** An ENI has fewer IPv6 than IPv4 addresses; in place of a type that has no IPv6. */
+const UNEVEN: InstanceType = {
+  ...(INSTANCE_TYPES.find((one) => one.instanceType === 'lab.small') as InstanceType),
+  instanceType: 'lab.uneven',
+  ipv4PerEni: 6,
+  ipv6PerEni: 4,
+};
+
 /** Managed ENIs times addresses. */
 const CAPACITY: Readonly<Record<string, number>> = {
   'ecs.g7.large': 12,
@@ -162,4 +187,5 @@ const CAPACITY: Readonly<Record<string, number>> = {
   'ecs.g5.xlarge': 20,
   'lab.tiny': 2,
   'ecs.g7.xlarge': 45,
+  'lab.uneven': 8,
 };

@@ -40,6 +40,8 @@ export type SimNodeOptions = {
   readonly index: number;
   readonly instanceId: string;
   readonly settings: Settings;
+  /** Its first life is single stack, and every later one dual. */
+  readonly turnsDual: boolean;
   readonly seed: number;
   readonly cloud: VirtualCloud;
   readonly apiServer: FakeKubernetes;
@@ -64,7 +66,7 @@ const REST_GRACE_MS = 1_000;
 export class SimNode {
   readonly index: number;
   readonly instanceId: string;
-  readonly settings: Settings;
+  settings: Settings;
   readonly disk = new CrashDisk();
   readonly devices = new HostDevices();
   readonly host = new FakeHost(() => this.devices.links);
@@ -125,6 +127,7 @@ export class SimNode {
   start(): void {
     if (this.up) return;
     this.lives += 1;
+    if (this.#options.turnsDual && this.lives > 1) this.settings = { ...this.settings, ipStack: 'dual' };
     const life = new Life(this.lives, this.#options.cloud.clock);
     this.life = life;
     this.#actors.clear();

@@ -88,8 +88,7 @@ export class StandStill {
 }
 
 /** Events after which the actor's clock is looked at: not those that an actor is free to ignore. */
-const CLOCKED =
-  /^(assign|grow|freed|rest|bind|withdraw|cancel|poolChanged|periodEnded|reclaimDue|allocate)/;
+const CLOCKED = /^(assign|grow|freed|rest|bind|withdraw|cancel|poolChanged|periodEnded|reclaimDue|allocate)/;
 const CLOCKS = new Set(['eni', 'lease', 'eniFactory', 'idlePool']);
 
 function ownTimer(event: object): boolean {

@@ -5,7 +5,6 @@
  * the cloud does not know.
  */
 import { type Answer, type Call, CloudGateway } from '../vpc/gateway.ts';
-import { INSTANCE_TYPES } from '../vpc/instance-types.ts';
 import type { VpcModel } from '../vpc/model.ts';
 import type { ApiName } from '../vpc/requests.ts';
 import type { Timer, VirtualClock } from './virtual-clock.ts';
@@ -24,11 +23,6 @@ export class VirtualCloud {
 
   get model(): VpcModel {
     return this.gateway.model;
-  }
-
-  /** ENIs that an instance of this type may have, the primary one included. */
-  slotsOf(instanceType: string): number {
-    return INSTANCE_TYPES.find((one) => one.instanceType === instanceType)?.enis ?? 0;
   }
 
   /** Arrives after `wireMs`, unless `lost` says then that it never does; `answered` is called when the caller is to get the answer. */

@@ -2,6 +2,7 @@
  * What the outside knows, whatever the nodes believe: who was told which address, what is on each disk, and what somebody else did to
  * the cloud. The invariants about addresses are checked against it the moment something happens.
  */
+import { halvesOf } from '../core/address.ts';
 import type { Lease } from '../core/lease.ts';
 import type { StoreOp } from '../ports/store.ts';
 import type { VpcEvent } from '../vpc/events.ts';
@@ -11,8 +12,15 @@ import type { Report } from './violation.ts';
 export type Holding = { readonly node: number; readonly container: string; readonly eniId: string };
 export type DiskLease = { readonly node: number; readonly sandbox: string; readonly eniId: string };
 
+const TAKES_AWAY: readonly ApiName[] = [
+  'UnassignPrivateIpAddresses',
+  'UnassignIpv6Addresses',
+  'DetachNetworkInterface',
+  'DeleteNetworkInterface',
+];
+
 export class Witness {
-  /** Addresses of pods that were answered and that nobody has asked to delete. */
+  /** Addresses, each half of a pair by itself, of pods that were answered and that nobody has asked to delete. */
   readonly held = new Map<string, Holding>();
   /** Leases on the disks, by address. */
   readonly leased = new Map<string, DiskLease>();
@@ -33,8 +41,17 @@ export class Witness {
   /** Invariants 1 and 10: an answered address is nobody else's, and is on the disk. */
   answered(node: number, container: string, { grant }: Lease, coolingOffered: boolean, nowMs: number): void {
     this.checks += 3;
-    const ip = grant.address.ipv4;
-    const { eniId } = grant.eni;
+    for (const ip of halvesOf(grant.address)) this.#answered(ip, node, container, grant.eni, coolingOffered, nowMs);
+  }
+
+  #answered(
+    ip: string,
+    node: number,
+    container: string,
+    { eniId }: Pick<Lease['grant']['eni'], 'eniId'>,
+    coolingOffered: boolean,
+    nowMs: number,
+  ): void {
     const other = this.held.get(ip);
     if (other !== undefined && other.container !== container)
       this.#report('1', `${ip} was answered to ${container} while ${other.container} holds it`);
@@ -74,12 +91,13 @@ export class Witness {
   }
 
   #lease(node: number, sandbox: string, { grant }: Lease): void {
-    this.checks += 1;
-    const ip = grant.address.ipv4;
-    const other = this.leased.get(ip);
-    if (other !== undefined && !this.touched.has(other.eniId) && (other.node !== node || other.sandbox !== sandbox))
-      this.#report('1', `${ip} has two leases: ${other.sandbox} and ${sandbox}`);
-    this.leased.set(ip, { node, sandbox, eniId: grant.eni.eniId });
+    for (const ip of halvesOf(grant.address)) {
+      this.checks += 1;
+      const other = this.leased.get(ip);
+      if (other !== undefined && !this.touched.has(other.eniId) && (other.node !== node || other.sandbox !== sandbox))
+        this.#report('1', `${ip} has two leases: ${other.sandbox} and ${sandbox}`);
+      this.leased.set(ip, { node, sandbox, eniId: grant.eni.eniId });
+    }
   }
 
   /** Invariants 2 and 5, before a call that changes something leaves the node. */
@@ -90,13 +108,11 @@ export class Witness {
     if (eni?.type === 'Primary') this.#report('5', `${api} on the primary ENI ${eni.eniId}`);
     if (eni !== undefined && eni.instanceId !== null && eni.instanceId !== instanceId && !this.touched.has(eni.eniId))
       this.#report('5', `${api} on ${eni.eniId}, which is attached to ${eni.instanceId}`);
-    const takesAway =
-      api === 'UnassignPrivateIpAddresses' || api === 'DetachNetworkInterface' || api === 'DeleteNetworkInterface';
-    if (!takesAway) return;
+    if (!TAKES_AWAY.includes(api)) return;
     if (eni !== undefined && eni.tags['enactor/instance'] !== instanceId)
       this.#report('5', `${api} on ${eni.eniId}, which this node has not made`);
     if (this.touched.has(input.eniId)) return;
-    const ips = 'ips' in input ? input.ips : (eni?.ipv4 ?? []);
+    const ips = 'ips' in input ? input.ips : [...(eni?.ipv4 ?? []), ...(eni?.ipv6 ?? [])];
     for (const ip of ips) this.#taken(ip, `${api} on ${input.eniId} by node ${node}`, input.eniId);
   }
 

@@ -11,7 +11,7 @@
  */
 import type { NodePorts } from '../../actors/ports.ts';
 import type { Log } from '../ports/log.ts';
-import { INSTANCE_TYPES } from '../vpc/instance-types.ts';
+import { INSTANCE_TYPES, type InstanceType } from '../vpc/instance-types.ts';
 import { VpcModel } from '../vpc/model.ts';
 import type { Change } from '../vpc/out-of-band.ts';
 import { COUNTING_ENTROPY } from '../vpc/world.ts';
@@ -88,6 +88,7 @@ export class World {
           index,
           instanceId,
           settings: scenario.settings[index] as (typeof scenario.settings)[number],
+          turnsDual: scenario.stack === 'turnsDual',
           seed: scenario.seed,
           cloud: this.cloud,
           apiServer: this.apiServer,
@@ -168,10 +169,11 @@ export class World {
   /** Addresses that pods may still get on a node. */
   #roomOf(node: SimNode): number {
     const instance = this.#scenario.topology.instances[node.index];
-    const type = INSTANCE_TYPES.find((one) => one.instanceType === instance?.instanceType);
+    const type = this.#typeOf(instance?.instanceType);
     if (type === undefined) return 0;
+    const perEni = node.settings.ipStack === 'dual' ? Math.min(type.ipv4PerEni, type.ipv6PerEni) : type.ipv4PerEni;
     const enis = Math.min(type.enis - 1, node.settings.maxEnis ?? Number.POSITIVE_INFINITY);
-    return enis * type.ipv4PerEni - node.disk.synced('leases').size;
+    return enis * perEni - node.disk.synced('leases').size;
   }
 
   /** Invariant 5: an ENI was made, so it needs a slot that no other has, also none of ours that is on its way. */
@@ -189,9 +191,13 @@ export class World {
     // A slot that somebody else took meanwhile cannot be known.
     if (taken.some((eni) => this.witness.touched.has(eni.eniId))) return;
     this.witness.checks += 1;
-    const slots = this.cloud.slotsOf(instance.instanceType);
+    const slots = this.#typeOf(instance.instanceType)?.enis ?? 0;
     if (taken.length > slots)
       this.#report('5', `${eniId} is the ${taken.length}th ENI of ${owner}, which has ${slots} slots`);
+  }
+
+  #typeOf(name: string | undefined): InstanceType | undefined {
+    return [...this.#scenario.topology.instanceTypes, ...INSTANCE_TYPES].find((one) => one.instanceType === name);
   }
 
   #checkRest(): void {
@@ -309,14 +315,16 @@ export class World {
     } else {
       if (eni === undefined) return;
       this.witness.touched.add(eni.eniId);
-      const ip = eni.ipv4[1 + (which % Math.max(1, eni.ipv4.length - 1))];
+      const family = this.#scenario.stack !== 'ipv4' && which % 2 === 1 ? 6 : 4;
+      const secondaries = family === 6 ? eni.ipv6 : eni.ipv4.slice(1);
+      const ip = secondaries[which % Math.max(1, secondaries.length)];
       if (change === 'unassign') {
         if (ip === undefined) return;
         made = { change, eniId: eni.eniId, ips: [ip] };
-      } else if (change === 'assign') made = { change, eniId: eni.eniId, family: 4, want: { count: 1 } };
+      } else if (change === 'assign') made = { change, eniId: eni.eniId, family, want: { count: 1 } };
       else {
         made = { change, eniId: eni.eniId };
-        for (const one of eni.ipv4) this.witness.lost(one);
+        for (const one of [...eni.ipv4, ...eni.ipv6]) this.witness.lost(one);
       }
     }
     this.witness.outOfBand = true;

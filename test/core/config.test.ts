@@ -34,6 +34,7 @@ t.test('config: every key reaches its setting', async (t) => {
     security_group: 'sg-2',
     security_groups: ['sg-3', 'sg-1', 'sg-2'],
     eni_tags: { team: 'x' },
+    ip_stack: 'dual',
     min_pool_size: 2,
     max_pool_size: 7,
     max_eni: 3,
@@ -62,6 +63,7 @@ t.test('config: every key reaches its setting', async (t) => {
     ...defaultPlacementSettings,
     nodeName: 'node-1',
     clusterId: 'c1',
+    ipStack: 'dual',
     minIdle: 2,
     maxIdle: 7,
     maxEnis: 3,
@@ -166,7 +168,8 @@ t.test(
   'config: Terway’s keys that would change behaviour are refused with a sentence, the harmless are not',
   async (t) => {
     for (const [more, message] of [
-      [{ ip_stack: 'dual' }, /ip_stack: pods get IPv4 alone/],
+      [{ ip_stack: 'ipv6' }, /ip_stack: IPv6 alone is not supported/],
+      [{ ip_stack: 'both' }, /ip_stack: /],
       [{ enable_eni_trunking: true }, /enable_eni_trunking: trunk/],
       [{ enable_erdma: true }, /enable_erdma: eRDMA/],
       [{ ipam_type: 'crd' }, /ipam_type: /],

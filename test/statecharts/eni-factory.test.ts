@@ -15,6 +15,7 @@ const input: EniFactoryInput = {
   eniPlaces: 3,
   foreignEnis: 0,
   ipv4PerEni: 3,
+  dual: false,
   vSwitches: [{ vSwitchId: 'vsw-1', subnet, free: null }],
   eniPolicy: 'most_ips',
   vSwitchPolicy: 'listed',
