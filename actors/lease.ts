@@ -1,7 +1,8 @@
-/** The lease chart given hands: the store. One atomic, synced batch a transition, before anything is answered. */
+/** The lease chart given hands: the store, and the kernel's memory of the address. One atomic, synced batch a transition, before anything is answered. */
 import { fromPromise } from 'xstate';
 import { halvesOf } from '../src/core/address.ts';
-import { LEASE_VERSION, type Lease } from '../src/core/lease.ts';
+import { failureOf } from '../src/core/errors.ts';
+import { type Grant, LEASE_VERSION, type Lease } from '../src/core/lease.ts';
 import { sandboxKey } from '../src/core/sandbox.ts';
 import type { StoreOp } from '../src/ports/store.ts';
 import { leaseMachine } from '../statecharts/lease.ts';
@@ -9,10 +10,23 @@ import type { NodePorts } from './ports.ts';
 
 /** `bootId`: of this boot, once it is known. */
 export function leaseLogic(
-  { store, clock }: Pick<NodePorts, 'store' | 'clock'>,
+  { store, clock, kernel, log }: Pick<NodePorts, 'store' | 'clock' | 'kernel' | 'log'>,
   coolDownMs: number,
   bootId: () => string | null,
 ) {
+  /**
+   * What is tracked of the pod before, a service's flow to it above all, must not reach this one: it may have come up again while the
+   * address was resting. No pod goes without its address for that. Source: cases/field P23.
+   */
+  const forget = async ({ address: { ipv4, ipv6 } }: Grant): Promise<void> => {
+    try {
+      const gone = await kernel.forgetConnections(ipv6 === null ? [ipv4] : [ipv4, ipv6]);
+      if (gone > 0) log.debug({ ip: ipv4, entries: gone }, 'tracked connections of an earlier pod ended');
+    } catch (error) {
+      log.warn({ ip: ipv4, failure: failureOf(error) }, 'tracked connections of an earlier pod could not be ended');
+    }
+  };
+
   return leaseMachine.provide({
     actors: {
       persist: fromPromise(async ({ input: { sandbox, grant } }) => {
@@ -24,9 +38,12 @@ export function leaseLogic(
           boundAtMs: clock.nowMs(),
           ...(boot === null ? {} : { bootId: boot }),
         };
-        await store.write([
-          { type: 'put', in: 'leases', key: sandboxKey(sandbox), value: lease },
-          ...halvesOf(grant.address).map((key): StoreOp => ({ type: 'del', in: 'coolDowns', key })),
+        await Promise.all([
+          store.write([
+            { type: 'put', in: 'leases', key: sandboxKey(sandbox), value: lease },
+            ...halvesOf(grant.address).map((key): StoreOp => ({ type: 'del', in: 'coolDowns', key })),
+          ]),
+          forget(grant),
         ]);
         return { atMs: clock.nowMs(), value: lease };
       }),

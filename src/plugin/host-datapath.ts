@@ -4,6 +4,7 @@ import { isOwnNetns, PodNamespace } from '../adapters/datapath/pod-namespace.ts'
 import { PodNetwork } from '../adapters/datapath/pod-network.ts';
 import { POD_GATEWAY, podPlan } from '../adapters/datapath/pod-plan.ts';
 import { sandboxDevice } from '../adapters/datapath/sandbox-device.ts';
+import { forgetConnections } from '../adapters/netlink/connections.ts';
 import type { Libc } from '../adapters/netlink/libc.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
 import type { OpenPod, PodDatapath } from './pod-datapath.ts';
@@ -14,8 +15,20 @@ export function hostDatapath(libc: Libc): PodDatapath {
     gateway: POD_GATEWAY,
     isOwnNetns,
     open: (netns) => openPod(libc, network, netns),
-    detach: (sandbox, ips) => network.detach(sandbox, ips),
+    detach: (sandbox, ips) => forgetQuietly(libc, network.detach(sandbox, ips)),
   };
+}
+
+/**
+ * Ends what the host tracks of the addresses, now that no packet of the pod can begin it anew. An entry that stays ages, and the daemon
+ * tries once more before the address is leased again: no DEL fails for it. Source: cases/field P23.
+ */
+function forgetQuietly(libc: Libc, ips: readonly string[]): void {
+  try {
+    forgetConnections(libc, ips);
+  } catch {
+    // See above.
+  }
 }
 
 function openPod(libc: Libc, network: PodNetwork, netns: string): OpenPod {

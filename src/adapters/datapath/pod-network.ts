@@ -58,15 +58,17 @@ export class PodNetwork {
 
   /**
    * Removes what the sandbox has: its devices, and the rules of its addresses, those told by the caller and those its device
-   * carries. What another sandbox has taken over (its route leads elsewhere) stays. Nothing there is success.
+   * carries. What another sandbox has taken over (its route leads elsewhere) stays. Nothing there is success. Answers with the addresses
+   * that nothing leads to any more.
    */
-  detach(sandbox: Sandbox, ips: readonly string[]): void {
+  detach(sandbox: Sandbox, ips: readonly string[]): readonly string[] {
     const device = sandboxDevice(sandbox);
     const host = new Netlink(this.#libc);
+    let ours: readonly string[] = [];
     try {
       const link = findHostVeth(host, device) ?? host.links().find((each) => isOwned(each, device)) ?? null;
       const known = new Set([...ips, ...(link === null ? [] : addressesBehind(host, link))]);
-      const ours = [...known].filter((ip) => {
+      ours = [...known].filter((ip) => {
         const route = routeTo(host, ip);
         return route === null || route.linkIndex === link?.index;
       });
@@ -76,6 +78,7 @@ export class PodNetwork {
       host.close();
     }
     this.#deletePodEnd(sandbox, device.podMac);
+    return ours;
   }
 
   /** null when all is there, else the first object that is missing, in words. Changes nothing. */
