@@ -29,10 +29,11 @@ export type Supervisors = {
   readonly leases: SnapshotFrom<typeof leasesMachine>;
 };
 
-/** Returns how many things were compared. */
+/** `callers`: those who wait for an ADD. Returns how many things were compared. */
 export function checkAgreement(
   node: string,
   { factory, pool, leases }: Supervisors,
+  callers: number,
   nowMs: number,
   report: Report,
 ): number {
@@ -40,6 +41,7 @@ export function checkAgreement(
   const living = childrenOf<Lease>(leases, 'lease:');
   const fault = (invariant: string, what: string): void => report(invariant, `${node}: ${what}`);
   checkReports(factory, enis, fault);
+  checkHaste(factory, fault);
   // What came this very moment is placed, and told of, before the moment is over.
   const settled = factory.context.waiting.every((request) => request.sinceMs < nowMs);
   if (settled) {
@@ -48,6 +50,8 @@ export function checkAgreement(
   }
   checkRequests(factory, enis, living, fault);
   checkAskers(leases, living, fault);
+  const asking = [...living.values()].reduce((sum, { context }) => sum + context.askers.length, 0);
+  if (asking !== callers) fault('4', `${asking} callers are known and ${callers} wait`);
   checkPoolTimers(pool, nowMs, fault);
   return 4 + 3 * enis.size + 3 * living.size;
 }
@@ -93,6 +97,23 @@ function checkPool({ factory: { context }, pool }: Pick<Supervisors, 'factory' |
   if (!sameTotals(now, context.totals)) fault('7', `the pool was told ${differing(now, context.totals ?? {})}`);
   if (context.totals !== null && !sameTotals(context.totals, pool.context.totals))
     fault('7', `the pool reckons with ${differing(context.totals, pool.context.totals ?? {})}`);
+}
+
+/** An idle address is given at once, and what is opened at one moment is opened for all that came with it. */
+function checkHaste({ context }: Factory, fault: Fault): void {
+  const { enis, waiting, usedSinceMs, vSwitches, nowMs } = context;
+  const all = Object.values(enis);
+  const idle = all.find(({ phase, counts }) => (phase === 'ready' || phase === 'holding') && counts.idle > 0);
+  if (waiting.length > 0 && idle !== undefined)
+    fault('4', `${waiting.length} wait while eni:${idle.slot} has an idle address`);
+  const opened = all.filter(({ slot, phase }) => phase === 'opening' && usedSinceMs[slot] === nowMs);
+  const scarce = vSwitches.some(({ free }) => free !== null);
+  const small = opened.slice(0, -1).find((eni) => eni.arriving < eni.limit);
+  if (small !== undefined && !scarce)
+    fault(
+      '9',
+      `${opened.length} ENIs were opened at one moment, eni:${small.slot} for ${small.arriving} of ${small.limit} addresses`,
+    );
 }
 
 /** What the pool is to do at an instant is not left undone after it. */

@@ -3,12 +3,17 @@
  *
  * ENIs that somebody else has changed are left out: what repairs those is the keepers' work.
  */
+
+import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
 import { knownIps } from '../core/pairs.ts';
 import type { Kubelet } from './kubelet.ts';
 import type { SimNode } from './sim-node.ts';
 import type { Report } from './violation.ts';
 import type { VirtualCloud } from './virtual-cloud.ts';
 import type { Witness } from './witness.ts';
+
+/** What a look takes. */
+const LOOK_GRACE_MS = 30_000;
 
 export type RestOptions = {
   readonly nodes: readonly SimNode[];
@@ -35,6 +40,7 @@ export function checkRest(options: RestOptions): void {
     checkLeases(node, options);
     checkEnis(node, options);
     checkPool(node, options);
+    checkLook(node, options);
     const open = [...node.disk.synced('intents').keys()].filter((id) => !options.witness.touched.has(id));
     if (open.length > 0) report('6', `node ${node.index + 1} has open intents at rest: ${open.join(', ')}`);
   }
@@ -98,6 +104,16 @@ function checkEnis(node: SimNode, { cloud, witness, report }: RestOptions): void
   const macs = new Set(truth.filter((eni) => eni.instanceId === node.instanceId).map((eni) => eni.mac));
   for (const mac of node.devices.tables.keys())
     if (!macs.has(mac)) report('7', `${name}: the kernel still has a table for ${mac}, which is gone`);
+}
+
+/** While others hold places here somebody looks whether they still do. */
+function checkLook(node: SimNode, { cloud, witness, report }: RestOptions): void {
+  const context = node.snapshot('eniFactory')?.context as EniFactoryContext | undefined;
+  if (context === undefined) return;
+  witness.checks += 1;
+  const ageMs = cloud.clock.nowMs() - context.lookedAtMs;
+  if (context.foreignEnis > 0 && ageMs > context.holdDownMs + LOOK_GRACE_MS)
+    report('rest', `node ${node.index + 1} has ${context.foreignEnis} foreign ENIs and looked ${ageMs} ms ago`);
 }
 
 /** Idle addresses are between the water marks as far as anything can be done about it. */

@@ -38,6 +38,8 @@ type Pending = {
   readonly container: Container;
   readonly endMs: number;
   open: boolean;
+  /** An ADD that a serving node was asked for and that its caller still waits for. */
+  asks: boolean;
 };
 
 /** What an answer may take beyond the deadline: the write that was under way, and the one that takes it back. */
@@ -76,6 +78,11 @@ export class Kubelet {
     return this.#pending.length;
   }
 
+  /** ADDs that callers of a node wait for. */
+  askers(node: SimNode): number {
+    return this.#pending.filter((pending) => pending.node === node && pending.asks).length;
+  }
+
   /** Containers that hold an address, or may, on a node. */
   *of(node: number): Iterable<Readonly<Container>> {
     for (const container of this.#containers.values()) if (container.node === node) yield container;
@@ -96,7 +103,12 @@ export class Kubelet {
     // A node that does not serve says so at once.
     const pending = this.#open(node, container, node.serving ? withinMs + GRACE_MS : 0);
     const aborter = new AbortController();
-    if (abortMs !== null) life.after(abortMs, () => aborter.abort());
+    pending.asks = node.serving;
+    if (abortMs !== null)
+      life.after(abortMs, () => {
+        pending.asks = false;
+        aborter.abort();
+      });
     const untilMs = this.#clock.nowMs() + withinMs;
     const answer = system.allocator.allocate({ sandbox: sandboxOf(id), untilMs }, aborter.signal);
     return answer.then(
@@ -114,7 +126,11 @@ export class Kubelet {
         // What was under way when the node ended may have been written; a runtime deletes what failed.
         if (/^the node (stopped|failed)/.test(detail)) container.unsure = container.ip === null || container.unsure;
         this.#trace.line(nodeIndex, id, `ADD ${code}`, this.#clock.nowMs());
-        if (code === 'internal' && !node.defective) this.#report('alive', `ADD of ${id} answered ${code}: ${detail}`);
+        if (node.defective) return null;
+        if (code === 'internal') this.#report('alive', `ADD of ${id} answered ${code}: ${detail}`);
+        // Nobody is told that it was given up who has not given up.
+        const givenUp = aborter.signal.aborted || order < container.lastDel || !node.serving;
+        if (code === 'cancelled' && !givenUp) this.#report('4', `ADD of ${id} answered ${code}: ${detail}`);
         return null;
       },
     );
@@ -188,6 +204,7 @@ export class Kubelet {
     const pending = this.#open(node, container, DEL_WITHIN_MS, again);
     const order = container.sent;
     const { pod } = sandboxOf(container.id);
+    const drains = node.snapshot('node')?.matches({ running: 'draining' }) === true;
     const request = { containerId: container.id, ifName: 'eth0', pod, reason: 'simulated' };
     system.allocator.release(request, new AbortController().signal).then(
       (lease) => {
@@ -198,9 +215,14 @@ export class Kubelet {
         if (order === container.sent) container.unsure = container.pendingAdds > 0 && container.unsure;
         for (const half of lease === null ? [] : halvesOf(lease.grant.address)) this.#rests(node, half);
       },
-      () => {
+      (thrown: unknown) => {
         if (!this.#close(pending)) return;
         container.pendingDels -= 1;
+        const { code, detail } = failureOf(thrown);
+        if (drains && code === 'notReady' && !/^the node/.test(detail.replace('the node is not serving yet', '')))
+          this.#report('alive', `DEL of ${container.id} was turned away by a node that drains: ${detail}`);
+        if (code === 'store' && /could not be written/.test(detail))
+          this.#report('alive', `DEL of ${container.id} failed and nobody knows why: ${detail}`);
         this.#trace.line(node.index, container.id, 'DEL failed', this.#clock.nowMs());
         again();
       },
@@ -251,7 +273,7 @@ export class Kubelet {
 
   #open(node: SimNode, container: Container, withinMs: number, again?: () => void): Pending {
     const endMs = this.#clock.nowMs() + withinMs;
-    const pending: Pending = { node, life: node.life, container, endMs, open: true };
+    const pending: Pending = { node, life: node.life, container, endMs, open: true, asks: false };
     this.#pending.push(pending);
     this.#earliestEndMs = Math.min(this.#earliestEndMs, endMs);
     if (again !== undefined) this.#again.set(pending, again);

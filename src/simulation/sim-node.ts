@@ -162,8 +162,11 @@ export class SimNode {
     void system.failed.then((error) => {
       if (life.over) return;
       // Whoever runs the process starts it again.
-      if (this.defective) this.#end(1, RESPAWN_MS);
-      else report('alive', `node ${this.index + 1} failed: ${error.message}`);
+      if (this.defective) {
+        if (!/leases|idlePool|eniFactory|garbageCollector|Keeper/.test(error.message))
+          report('alive', `node ${this.index + 1} failed and does not say of what: ${error.message}`);
+        this.#end(1, RESPAWN_MS);
+      } else report('alive', `node ${this.index + 1} failed: ${error.message}`);
     });
   }
 
@@ -204,7 +207,7 @@ export class SimNode {
   }
 
   /** Invariants of this node's books, if anything has moved since the last time. */
-  check(): void {
+  check(callers: number): void {
     if (!this.up) return;
     if (!this.defective) this.#still.check(this.life.nowMs());
     if (!this.#dirty) return;
@@ -214,17 +217,17 @@ export class SimNode {
     this.#options.witness.checks += 1;
     const max = this.settings.waitingMax;
     if (waiting > max) this.#options.report('9', `${waiting} requests wait on node ${this.index + 1}, over ${max}`);
-    this.#checkAgreement();
+    this.#checkAgreement(callers);
   }
 
   /** An actor that was made to die does not keep its word. */
-  #checkAgreement(): void {
-    if (!this.serving || this.defective) return;
+  #checkAgreement(callers: number): void {
+    if (this.snapshot('node')?.matches('running') !== true || this.defective) return;
     const [factory, pool, leases] = [this.snapshot('eniFactory'), this.snapshot('idlePool'), this.snapshot('leases')];
     if (factory === undefined || pool === undefined || leases === undefined) return;
     const { witness, report } = this.#options;
     const all = { factory, pool, leases } as unknown as Supervisors;
-    witness.checks += checkAgreement(`node ${this.index + 1}`, all, this.life.nowMs(), report);
+    witness.checks += checkAgreement(`node ${this.index + 1}`, all, callers, this.life.nowMs(), report);
   }
 
   arm(crash: Crash): void {

@@ -7,6 +7,7 @@
  */
 import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
 import type { EniContext } from '../../statecharts/eni-context.ts';
+import { type IdlePoolContext, moveIn } from '../../statecharts/idle-pool-context.ts';
 import type { EniPhase } from '../core/eni-summary.ts';
 import type { Settings } from '../core/settings.ts';
 import type { Report } from './violation.ts';
@@ -18,6 +19,10 @@ const WAY_MS = 10_000;
 /** Steps of start and recovery read all pages of several listings. */
 const START_CALLS = 12;
 
+type PoolSnapshot = {
+  readonly value: 'measuring' | 'filling' | 'shedding' | 'resting' | 'backingOff';
+  readonly context: IdlePoolContext;
+};
 type Stay = { readonly ref: AnyActorRef; readonly what: string; readonly sinceMs: number; readonly endMs: number };
 
 export class StandStill {
@@ -40,6 +45,8 @@ export class StandStill {
       return;
     }
     if (CLOCKS.has(chart)) this.#clock(ref, snapshot, event);
+    if (chart === 'node') this.#node(snapshot);
+    if (chart === 'idlePool') this.#pool(snapshot as unknown as PoolSnapshot);
     if (chart === 'eni') this.#eni(ref, snapshot as unknown as { value: unknown; context: EniContext });
     const path = pathOf(snapshot.value);
     const limitMs = limitOf(chart, path, this.#settings);
@@ -72,6 +79,35 @@ export class StandStill {
     const toldMs = atMs ?? output?.atMs;
     if (toldMs !== undefined && nowMs < toldMs && 'type' in event && CLOCKED.test(String(event.type)))
       this.#report('alive', `${ref.id} heard ${String(event.type)} of ${toldMs} and has it that it is ${nowMs}`);
+  }
+
+  /** Whoever is turned away is told why. */
+  #node({ value, context }: AnyMachineSnapshot): void {
+    const { failures, missing } = context as { failures: number; missing: readonly string[] };
+    const path = pathOf(value);
+    const step = { starting: 'identify: ', recovering: 'recover: ' }[path.split('.')[0] ?? ''];
+    const told = missing[0] ?? '';
+    if (path.endsWith('.backingOff') && (failures === 0 || step === undefined || !told.startsWith(step)))
+      this.#report('alive', `the node is ${path} after ${failures} failures and says that it waits for "${told}"`);
+    if (path.startsWith('running') && (failures > 0 || told !== ''))
+      this.#report('alive', `the node is ${path} and says that it waits for "${told}" after ${failures} failures`);
+  }
+
+  /** It rests when nothing is missing and nothing too much, and backs off only from failures. */
+  #pool({ value, context }: PoolSnapshot): void {
+    const { grow, shed } = moveIn(context);
+    const right = {
+      measuring: true,
+      filling: grow > 0,
+      shedding: shed > 0 && grow === 0,
+      resting: grow === 0 && shed === 0 && context.failures === 0,
+      backingOff: context.failures > 0,
+    }[value];
+    if (right !== true)
+      this.#report(
+        '7',
+        `the pool is ${value} after ${context.failures} failures, ${grow} missing and ${shed} too much`,
+      );
   }
 
   #eni(ref: AnyActorRef, { value, context }: { value: unknown; context: EniContext }): void {

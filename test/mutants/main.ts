@@ -1,9 +1,9 @@
 /**
- * `npm run mutants -- [--seeds 500] [--first 1] [--steps 400] [--chart NAME] [--only TEXT] [--sample N] [--hazards a,b] [--json]`
+ * `npm run mutants -- [--seeds 500] [--first 1] [--steps 400] [--chart NAME] [--only TEXT] [--sample N] [--hazards a,b] [--verbose] [--json]`
  *
  * Runs every mutant of the charts through the simulation, seed after seed, until one kills it: by a violated invariant, by the end of the
  * root, or because the node never comes to rest. Prints how many were killed, chart by chart, and those that lived, with what is known of
- * them (explained.ts). `--sample` takes so many of them, always the same. The exit code is 1 when fewer than 95 % of those that can be
+ * them (explained.ts). `--verbose` tells each one's fate as it is known. `--sample` takes so many of them, always the same. The exit code is 1 when fewer than 95 % of those that can be
  * killed were, when an explanation is wrong, or when a seed fails without any mutant.
  */
 import { parseArgs } from 'node:util';
@@ -28,6 +28,7 @@ async function main(): Promise<number> {
       only: { type: 'string', default: '' },
       sample: { type: 'string' },
       hazards: { type: 'string', default: '' },
+      verbose: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   });
@@ -58,7 +59,13 @@ async function main(): Promise<number> {
       seeds,
       options,
       new URL(import.meta.url),
-      (fate) => void fates.push(fate),
+      (fate) => {
+        fates.push(fate);
+        if (values.verbose)
+          process.stderr.write(
+            `${fate.why === null ? 'alive' : `dead by seed ${fate.seeds}`}: ${fate.name}: ${fate.why ?? ''}\n`,
+          );
+      },
       (seed, why) => {
         unsound.push(seed);
         process.stderr.write(
