@@ -71,6 +71,16 @@ export async function listPods(output: 'text' | 'json', pid: number | undefined)
   return EXIT.ok;
 }
 
+/** Takes a node down as a power cut does, and waits until its pods run again, in new sandboxes. */
+export async function rebootNode(node: string, pid: number | undefined): Promise<number> {
+  const { tookMs, pods } = await asked(chosenLab(pid, 'destructive'), (lab) => lab.reboot(node));
+  const rows = pods.map(({ name, ips }) => [name, ips.join(' ')]);
+  if (rows.length > 0)
+    process.stdout.write(`${table(['POD', 'ADDRESS NOW'], rows, paintFor(process.stdout)).join('\n')}\n`);
+  process.stdout.write(`${node} is back after ${(tookMs / 1_000).toFixed(1)} s, ${pods.length} pods run again\n`);
+  return EXIT.ok;
+}
+
 /** The last calls that the lab's cloud was asked for, the latest at the end. */
 export async function showLedger(last: number, output: 'text' | 'json', pid: number | undefined): Promise<number> {
   const { entries } = await asked(chosenLab(pid), (lab) => lab.ledger());

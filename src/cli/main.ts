@@ -1,7 +1,7 @@
 /** `enactor`: the lab, and what a daemon says of itself. Each command is a function that gives an exit code. */
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { CommandError, EXIT } from './exit-codes.ts';
-import { addPod, execIn, listPods, probe, removePod, showLab, showLedger } from './lab-control.ts';
+import { addPod, execIn, listPods, probe, rebootNode, removePod, showLab, showLedger } from './lab-control.ts';
 import { labApiServer, labCloud } from './lab-services.ts';
 import { labUp } from './lab-up.ts';
 import { DEBUG_SOCKET, nodeStatus } from './node-status.ts';
@@ -90,6 +90,12 @@ Examples:
     .addOption(pidOption())
     .action(async ({ output, pid }) => done(await listPods(output, pid)));
 
+  lab
+    .command('reboot')
+    .description('take a node down as a power cut does and boot it; its pods get new sandboxes')
+    .argument('<node>')
+    .addOption(pidOption())
+    .action(async (node: string, { pid }) => done(await rebootNode(node, pid)));
   lab
     .command('probe')
     .description('send from one place to another and tell how it was seen; places are pods, nodes and `elsewhere`')

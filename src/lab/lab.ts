@@ -129,6 +129,23 @@ export class Lab {
     this.#pods.delete(name);
   }
 
+  /**
+   * Takes a node down as a power cut does and boots it: namespaces, devices of pods, rules and sockets are gone, its ENIs come back in
+   * another order, the boot id differs; the disk stays. Resolves when the daemon serves and each of its pods has a new sandbox.
+   */
+  async rebootNode(name: string): Promise<readonly LabPod[]> {
+    if (this.#stopping.signal.aborted) throw new Error('the lab is stopping');
+    const node = this.node(name);
+    const pods = [...this.#pods.values()].filter((pod) => pod.node === name && pod.phase === 'running');
+    await node.cutOff();
+    for (const pod of pods) await node.kubelet.cutOff(pod);
+    this.hypervisor.reboot(attachedTo(this, node.instanceId));
+    node.startDaemon();
+    const { signal } = this.#stopping;
+    await Promise.all([node.whenServing(SERVING_TIMEOUT_MS, signal), node.kubelet.afterReboot(pods, signal)]);
+    return pods;
+  }
+
   /** Throws for a name that is unknown, or a pod that does not run. */
   place(name: string): Place {
     const pod = this.#pods.get(name);
@@ -279,10 +296,15 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
   }
 }
 
+/** What the hypervisor has plugged in there. */
+function attachedTo(lab: Lab, instanceId: string) {
+  const enis = lab.truth().enis.filter((eni) => eni.instanceId === instanceId && eni.status === 'InUse');
+  return enis.map((eni) => ({ ...eni, instanceId, primary: eni.type === 'Primary' }));
+}
+
 /** Plugs the primary ENI in and configures it, as the instance's own boot would. */
 async function admit(lab: Lab, guest: Guest, topology: Topology): Promise<readonly string[]> {
-  const enis = lab.truth().enis.filter((eni) => eni.instanceId === guest.instanceId);
-  const present = enis.map((eni) => ({ ...eni, instanceId: guest.instanceId, primary: eni.type === 'Primary' }));
+  const present = attachedTo(lab, guest.instanceId);
   lab.hypervisor.admit(guest.instanceId, guest.netns, present);
   const primary = present.find((eni) => eni.primary);
   const vSwitch = topology.vSwitches.find(({ vSwitchId }) => vSwitchId === primary?.vSwitchId);

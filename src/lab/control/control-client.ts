@@ -2,7 +2,7 @@
 import { request } from 'node:http';
 import type { Verdict } from '../checks/try-paths.ts';
 import type { LabStatus } from '../status/lab-status.ts';
-import type { LedgerTail, PlaceInfo } from './control-server.ts';
+import type { LedgerTail, PlaceInfo, Rebooted } from './control-server.ts';
 
 export type AddedPod = {
   readonly name: string;
@@ -37,6 +37,10 @@ export class ControlClient {
 
   probe(from: string, to: string): Promise<Verdict> {
     return this.#call('POST', '/v1/probe', { from, to });
+  }
+
+  reboot(node: string): Promise<Rebooted> {
+    return this.#call('POST', '/v1/reboot', { node });
   }
 
   ledger(): Promise<LedgerTail> {

@@ -1,7 +1,7 @@
 /**
  * The running lab's own socket, through which other terminals add pods and look: small JSON over HTTP on a unix socket.
  *
- * GET /v1/status · POST /v1/pods {name, node?} · DELETE /v1/pods/NAME · POST /v1/probe {from, to} · GET /v1/place/NAME ·
+ * GET /v1/status · POST /v1/reboot {node} · POST /v1/pods {name, node?} · DELETE /v1/pods/NAME · POST /v1/probe {from, to} · GET /v1/place/NAME ·
  * GET /v1/ledger, the last calls to the cloud
  * Failures are {error} with 400 (the request cannot be) or 500.
  */
@@ -25,6 +25,12 @@ class RequestError extends Error {
 const LEDGER_TAIL = 1_000;
 
 export type LedgerTail = { readonly lastSeq: number; readonly entries: readonly LedgerEntry[] };
+
+export type Rebooted = {
+  readonly node: string;
+  readonly tookMs: number;
+  readonly pods: readonly { readonly name: string; readonly ips: readonly string[] }[];
+};
 
 export type PlaceInfo = { readonly name: string; readonly netns: string; readonly ips: readonly string[] };
 
@@ -74,6 +80,7 @@ export class ControlServer {
       if (call === 'GET status') return labStatus(this.#lab, this.#watch.latest);
       if (call === 'POST pods') return this.#addPod(await bodyOf(request));
       if (call === 'DELETE pods' && name !== undefined) return this.#removePod(decodeURIComponent(name));
+      if (call === 'POST reboot') return this.#reboot(await bodyOf(request));
       if (call === 'POST probe') return this.#probe(await bodyOf(request));
       if (call === 'GET ledger') return this.#ledger();
       if (call === 'GET place' && name !== undefined) return this.#place(decodeURIComponent(name));
@@ -103,6 +110,19 @@ export class ControlServer {
     await this.#lab.removePod(name);
     this.#tell(`pod ${name} is gone; ${ips.join(', ')} cools down`);
     return { name, ips };
+  }
+
+  async #reboot(body: Readonly<Record<string, unknown>>): Promise<Rebooted> {
+    const { node } = body;
+    const names = this.#lab.nodes.map(({ name }) => name);
+    if (typeof node !== 'string' || !names.includes(node))
+      throw new RequestError(`no node ${String(node)}; there are ${names.join(', ')}`);
+    this.#tell(`${node} goes down and boots`);
+    const beginMs = performance.now();
+    const pods = await this.#lab.rebootNode(node);
+    const tookMs = performance.now() - beginMs;
+    this.#tell(`${node} is back with ${pods.length} pods after ${Math.round(tookMs)} ms`);
+    return { node, tookMs, pods: pods.map(({ name, ips }) => ({ name, ips })) };
   }
 
   async #probe(body: Readonly<Record<string, unknown>>): Promise<unknown> {

@@ -4,12 +4,15 @@
  *
  * Secondary ENIs appear in it down and bare, as they do on a real instance.
  */
+
+import { FROM_POD_PRIORITY, TO_POD_PRIORITY } from '../../adapters/datapath/pod-plan.ts';
 import { openKoffiLibc } from '../../adapters/netlink/libc-koffi.ts';
 import { Netlink } from '../../adapters/netlink/netlink.ts';
 import { TABLE_MAIN } from '../../adapters/netlink/route.ts';
 import { addAddr } from '../../adapters/netlink/wire/addr.ts';
-import { setLink } from '../../adapters/netlink/wire/link.ts';
+import { deleteLink, setLink } from '../../adapters/netlink/wire/link.ts';
 import { addRoute } from '../../adapters/netlink/wire/route.ts';
+import { deleteRule } from '../../adapters/netlink/wire/rule.ts';
 import { familyOf } from '../../core/ip.ts';
 import { Netns } from '../netns/netns.ts';
 import { writeSysctl } from '../netns/sysctl.ts';
@@ -18,6 +21,7 @@ import { EchoSocket } from '../probe/echo-socket.ts';
 /** Where an instance finds its metadata service. Source: ECS instance metadata. */
 export const METADATA_IP = '100.100.100.200';
 const SCOPE_HOST = 254;
+const POD_PRIORITIES: readonly number[] = [TO_POD_PRIORITY, FROM_POD_PRIORITY];
 export const PRIMARY_DEVICE = 'eth0';
 
 export type GuestAddress = { readonly ip: string; readonly prefix: number; readonly gateway: string };
@@ -70,6 +74,17 @@ export class Guest {
       ]);
     });
     this.#echo = await EchoSocket.open(this.netns);
+  }
+
+  /** What a kernel does not keep over a reboot: the rules and routes that others made, and the devices of pods. */
+  forgetPods(): void {
+    this.#configure((netlink) => {
+      for (const link of netlink.links()) if (link.name.startsWith('cali')) netlink.apply([deleteLink(link)]);
+      for (const family of [4, 6] as const) {
+        const rules = netlink.rules(family).filter(({ priority }) => POD_PRIORITIES.includes(priority));
+        netlink.apply(rules.map(deleteRule));
+      }
+    });
   }
 
   /** Throws before `boot`. */

@@ -37,6 +37,16 @@ export class Hypervisor {
     for (const eni of present) this.#plug(eni);
   }
 
+  /** The machine starts anew: its ENIs come back in another order, so under other names; the primary one stays. */
+  reboot(enis: readonly HypervisorEni[]): void {
+    const secondary = enis.filter((eni) => !eni.primary);
+    for (const { eniId } of secondary) {
+      this.#slots.delete(eniId);
+      this.#router.unplug(eniId);
+    }
+    for (const eni of secondary.toReversed()) this.#plug(eni);
+  }
+
   /** The device of an ENI in its machine, or null. */
   deviceOf(eniId: string): string | null {
     return this.#slots.get(eniId)?.device ?? null;

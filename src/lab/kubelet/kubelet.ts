@@ -56,9 +56,41 @@ export class Kubelet {
       metadata: { name: pod.name, labels: { app: 'echo' } },
       spec: { nodeName, containers: [{ name: 'echo', image: 'enactor.lab/echo' }] },
     });
+    await this.#untilRunning(pod, object.metadata.uid, beginMs, signal);
+  }
+
+  /**
+   * What is left to do after the node went down under its pods, and came up again: their namespaces are gone, the runtime has the old
+   * sandboxes deleted, and each pod gets a new one, whichever comes first. Resolves when all run; rejects as `start` does.
+   */
+  async afterReboot(pods: readonly LabPod[], signal?: AbortSignal): Promise<void> {
+    await Promise.all(
+      pods.map(async (pod) => {
+        const old = pod.sandbox;
+        pod.sandbox = null;
+        const uid = this.#object(pod)?.metadata.uid ?? '';
+        const target = old && { containerId: old.containerId, netnsPath: old.netns.path, prevResult: old.result };
+        await Promise.all([
+          target === null ? null : this.#del(pod, target),
+          this.#untilRunning(pod, uid, performance.now(), signal),
+        ]);
+      }),
+    );
+  }
+
+  /** What the power takes from a pod: its process and its namespace, and with that its devices. */
+  async cutOff(pod: LabPod): Promise<void> {
+    pod.phase = 'starting';
+    await pod.echo?.close();
+    pod.echo = null;
+    pod.sandbox?.netns.remove();
+  }
+
+  async #untilRunning(pod: LabPod, uid: string, beginMs: number, signal?: AbortSignal): Promise<void> {
+    const { nodeName, startTimeoutMs } = this.#options;
     while (pod.phase === 'starting') {
       try {
-        await this.#trySandbox(pod, object.metadata.uid);
+        await this.#trySandbox(pod, uid);
         pod.phase = 'running';
         pod.startedInMs = performance.now() - beginMs;
         this.#setStatus(pod);

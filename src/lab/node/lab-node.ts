@@ -3,7 +3,8 @@
  * production daemon, and a kubelet.
  */
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { socketPathProblem } from '../../core/limits.ts';
@@ -102,6 +103,7 @@ export class LabNode {
     }
     const { hostname, port } = new URL(api.url);
     node.#doors.push(await openDoor(guest.netns, API_SERVER_PORT, { host: hostname, port: Number(port) }));
+    node.#newBoot();
     node.#writeConfig();
     await writeKubeconfig(
       `${node.dir}/kubeconfig`,
@@ -144,6 +146,18 @@ export class LabNode {
     }
   }
 
+  /**
+   * The power goes: the daemon is killed, and what is on no disk is gone, its sockets and lock among it. `startDaemon` is the boot.
+   */
+  async cutOff(): Promise<void> {
+    this.#daemon?.signal('SIGKILL');
+    await this.#daemon?.ended;
+    this.guest.forgetPods();
+    for (const path of [this.debugSocket, this.jsonSocket, this.grpcSocket, `${this.dir}/terwayd.lock`])
+      rmSync(path, { force: true });
+    this.#newBoot();
+  }
+
   /** Null while the daemon cannot be asked. */
   async report(): Promise<NodeReport | null> {
     return readReport(this.debugSocket).catch(() => null);
@@ -165,6 +179,7 @@ export class LabNode {
       'json-socket': this.jsonSocket,
       'debug-socket': this.debugSocket,
       'lock-file': `${this.dir}/terwayd.lock`,
+      'boot-id-file': this.#bootIdFile,
       kubeconfig: `${this.dir}/kubeconfig`,
       'metadata-url': `http://${METADATA_IP}`,
       'ecs-endpoint': openApi,
@@ -173,6 +188,15 @@ export class LabNode {
       'cni-conf-dir': this.confDir,
     };
     return Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
+  }
+
+  get #bootIdFile(): string {
+    return `${this.dir}/boot_id`;
+  }
+
+  /** The namespaces of the lab share one kernel and so one boot id; each node has a file in its place. */
+  #newBoot(): void {
+    writeFileSync(this.#bootIdFile, `${randomUUID()}\n`);
   }
 
   #writeConfig(): void {
