@@ -7,6 +7,7 @@
  */
 import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
 import type { EniContext } from '../../statecharts/eni-context.ts';
+import type { GarbageCollectorContext } from '../../statecharts/garbage-collector-context.ts';
 import { type IdlePoolContext, moveIn } from '../../statecharts/idle-pool-context.ts';
 import type { EniPhase } from '../core/eni-summary.ts';
 import type { Settings } from '../core/settings.ts';
@@ -19,6 +20,7 @@ const WAY_MS = 10_000;
 /** Steps of start and recovery read all pages of several listings. */
 const START_CALLS = 12;
 
+type CollectorSnapshot = { readonly value: string; readonly context: GarbageCollectorContext };
 type PoolSnapshot = {
   readonly value: 'measuring' | 'filling' | 'shedding' | 'resting' | 'backingOff';
   readonly context: IdlePoolContext;
@@ -47,6 +49,7 @@ export class StandStill {
     if (CLOCKS.has(chart)) this.#clock(ref, snapshot, event);
     if (chart === 'node') this.#node(snapshot);
     if (chart === 'idlePool') this.#pool(snapshot as unknown as PoolSnapshot);
+    if (chart === 'garbageCollector') this.#collector(snapshot as unknown as CollectorSnapshot);
     if (chart === 'eni') this.#eni(ref, snapshot as unknown as { value: unknown; context: EniContext });
     const path = pathOf(snapshot.value);
     const limitMs = limitOf(chart, path, this.#settings);
@@ -110,6 +113,26 @@ export class StandStill {
       );
   }
 
+  /** It rests once a pass is over, and backs off only from failures. */
+  #collector({ value, context }: CollectorSnapshot): void {
+    const { failures, lastFailure, failed, suspects, doomed, condemned, kept } = context;
+    const broken = failures > 0 && (lastFailure !== null || failed > 0);
+    if (value === 'backingOff' && !broken)
+      this.#report(
+        'alive',
+        `the garbage collector backs off after ${failures} failures, the last one ${JSON.stringify(lastFailure)}`,
+      );
+    if (value === 'resting' && (failures > 0 || lastFailure !== null || doomed.length > 0))
+      this.#report(
+        'alive',
+        `the garbage collector rests after ${failures} failures with ${doomed.length} leases to release`,
+      );
+    if (value === 'resting' && suspects.length === 0 && kept.length + Object.keys(condemned).length > 0)
+      this.#report('7', 'the garbage collector suspects nobody and keeps a list of suspects');
+    if ((value === 'confirming' && suspects.length === 0) || (value === 'collecting' && doomed.length === 0))
+      this.#report('alive', `the garbage collector is ${value} and there is nothing to do`);
+  }
+
   #eni(ref: AnyActorRef, { value, context }: { value: unknown; context: EniContext }): void {
     const path = pathOf(value);
     const { phase, failures, lastFailure } = context;
@@ -125,7 +148,7 @@ export class StandStill {
 
 /** Events after which the actor's clock is looked at: not those that an actor is free to ignore. */
 const CLOCKED = /^(assign|grow|freed|rest|bind|withdraw|cancel|poolChanged|periodEnded|reclaimDue|allocate)/;
-const CLOCKS = new Set(['eni', 'lease', 'eniFactory', 'idlePool']);
+const CLOCKS = new Set(['eni', 'lease', 'eniFactory', 'idlePool', 'garbageCollector']);
 
 function ownTimer(event: object): boolean {
   return 'type' in event && String(event.type).startsWith('xstate.after.');
@@ -153,6 +176,9 @@ function limitOf(chart: string, path: string, s: Settings): number | null {
       return path === 'persisting' || path === 'releasing' ? WAY_MS : 0;
     case 'idlePool':
       return path === 'measuring' ? 0 : Math.max(s.poolPeriodMs, s.backoffMs);
+    case 'garbageCollector':
+      if (path === 'suspecting' || path === 'condemning') return 0;
+      return path === 'resting' || path === 'backingOff' ? s.gcPeriodMs : s.gcTimeoutMs;
     case 'eni':
       return eniLimitOf(path, leaf, call, s);
     default:
