@@ -5,6 +5,7 @@
  */
 
 import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
+import type { Lease } from '../core/lease.ts';
 import { knownIps } from '../core/pairs.ts';
 import type { Kubelet } from './kubelet.ts';
 import type { SimNode } from './sim-node.ts';
@@ -40,6 +41,7 @@ export function checkRest(options: RestOptions): void {
     checkLeases(node, options);
     checkEnis(node, options);
     checkPool(node, options);
+    checkHost(node, options);
     checkLook(node, options);
     const open = [...node.disk.synced('intents').keys()].filter((id) => !options.witness.touched.has(id));
     if (open.length > 0) report('6', `node ${node.index + 1} has open intents at rest: ${open.join(', ')}`);
@@ -114,6 +116,26 @@ function checkLook(node: SimNode, { cloud, witness, report }: RestOptions): void
   const ageMs = cloud.clock.nowMs() - context.lookedAtMs;
   if (context.foreignEnis > 0 && ageMs > context.holdDownMs + LOOK_GRACE_MS)
     report('rest', `node ${node.index + 1} has ${context.foreignEnis} foreign ENIs and looked ${ageMs} ms ago`);
+}
+
+/** What others changed on the host is mended, and nothing is left of sandboxes whose address is nobody else's by now. */
+function checkHost(node: SimNode, { witness, report }: RestOptions): void {
+  const name = `node ${node.index + 1}`;
+  const leases = [...node.disk.synced('leases')].map(([key, value]) => [key, JSON.parse(value) as Lease] as const);
+  const keys = new Set(leases.map(([key]) => key));
+  const taken = new Set(leases.map(([, { grant }]) => grant.address.ipv4));
+  for (const [mac, flaws] of node.devices.flaws) {
+    witness.checks += 1;
+    if (flaws.size > 0 && node.devices.tables.has(mac))
+      report('7', `${name}: ${mac} has ${[...flaws].join(', ')} at rest`);
+  }
+  for (const [key, { ips, flaws }] of node.devices.pods) {
+    witness.checks += 1;
+    if (keys.has(key) && flaws.size > 0)
+      report('7', `${name}: the host lacks ${[...flaws].join(', ')} of ${key} at rest`);
+    if (!keys.has(key) && !ips.some((ip) => taken.has(ip)))
+      report('7', `${name}: the host still has what was ${key}'s`);
+  }
 }
 
 /** Idle addresses are between the water marks as far as anything can be done about it. */

@@ -7,6 +7,7 @@
 import { halvesOf } from '../core/address.ts';
 import { failureOf } from '../core/errors.ts';
 import type { Lease } from '../core/lease.ts';
+import { sandboxKey } from '../core/sandbox.ts';
 import type { Pod } from '../ports/kubernetes.ts';
 import type { FakeKubernetes } from './fake-kubernetes.ts';
 import type { Life } from './life.ts';
@@ -150,6 +151,7 @@ export class Kubelet {
     container.ip = ip;
     container.ipv6 = lease.grant.address.ipv6;
     const cooling = node.coolingOffered.delete(ip);
+    node.devices.podMade(lease.sandbox, halvesOf(lease.grant.address));
     this.#witness.answered(node.index, container.id, lease, cooling, this.#clock.nowMs());
   }
 
@@ -175,6 +177,8 @@ export class Kubelet {
     if (fate === 'finished') this.#apiServer.putPod(podOf(node, id, 'Succeeded'));
     if (fate === 'replaced') this.#apiServer.putPod({ ...podOf(node, id, 'Running'), uid: `uid-of-${id}-anew` });
     if (fate === 'sandboxLost') node.sandboxes.gone.add(id);
+    // A namespace that is gone takes the pod's device along; that of a finished pod may stay.
+    if (fate !== 'lingers' && fate !== 'finished') node.devices.pods.delete(keyOf(id));
     if (fate === 'lingers' || fate === 'sandboxLost') return;
     // An ADD that is under way has nobody to keep what it gets.
     container.sent += 1;
@@ -212,6 +216,7 @@ export class Kubelet {
         container.pendingDels -= 1;
         const told = lease?.grant.address.ipv4 ?? null;
         this.#trace.line(node.index, container.id, `DEL ${told}`, this.#clock.nowMs());
+        node.devices.pods.delete(keyOf(container.id));
         if (order === container.sent) container.unsure = container.pendingAdds > 0 && container.unsure;
         for (const half of lease === null ? [] : halvesOf(lease.grant.address)) this.#rests(node, half);
       },
@@ -323,6 +328,8 @@ function podOf(node: SimNode, id: string, phase: Pod['phase']): Pod {
     ownerKind: null,
   };
 }
+
+const keyOf = (id: string): string => sandboxKey(sandboxOf(id));
 
 function sandboxOf(id: string) {
   const pod = { namespace: NAMESPACE, name: podNameOf(id), uid: `uid-of-${id}` };

@@ -3,6 +3,7 @@
  * when one fails. Whatever a decision names that does not exist by then is skipped.
  */
 import type { Fault } from '../vpc/faults.ts';
+import type { Flaw } from './plugged-kernel.ts';
 import type { Seeded } from './seeded.ts';
 
 /** Where in a node's life a crash strikes: now, or at the nth time that it passes the point from now on. */
@@ -62,6 +63,8 @@ export type Deed =
     }
   /** The next lists of pods leave some out. */
   | { readonly do: 'shortLists'; readonly node: number; readonly times: number }
+  /** Somebody changes an ENI's device, or what a pod has on the host. */
+  | { readonly do: 'drift'; readonly node: number; readonly flaw: Flaw; readonly which: number }
   /** Devices that are plugged in from now on appear so much later. */
   | { readonly do: 'lateDevices'; readonly node: number; readonly lateMs: number; readonly forMs: number }
   /** All but so many of the free addresses of a vSwitch are nobody's to take. */

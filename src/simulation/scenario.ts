@@ -8,6 +8,7 @@ import { defaultSettings, type Settings } from '../core/settings.ts';
 import { INSTANCE_TYPES, type InstanceType } from '../vpc/instance-types.ts';
 import { type Settings as CloudSettings, defaultSettings as cloudDefaults } from '../vpc/settings.ts';
 import { defaultTopology, type Topology } from '../vpc/topology.ts';
+import { withDrifts } from './drifts.ts';
 import { type Decision, type PlanKinds, planOf } from './plan.ts';
 import { Seeded } from './seeded.ts';
 
@@ -126,7 +127,8 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     startMs: START_MS + chance.between(0, 3_000),
     capacity: CAPACITY[instanceType] ?? 10,
   };
-  const plan = planOf(new Seeded(seed, 'plan'), choices, new Seeded(seed, 'fates'));
+  const planned = planOf(new Seeded(seed, 'plan'), choices, new Seeded(seed, 'fates'));
+  const plan = kinds.faults ? withDrifts(planned, new Seeded(seed, 'drifts')) : planned;
   return {
     seed,
     kinds,

@@ -268,6 +268,9 @@ export class World {
       case 'shortLists':
         if (node !== undefined) node.shortLists = decision.times;
         return;
+      case 'drift':
+        node?.devices.spoil(decision.flaw, decision.which);
+        return;
       case 'lateDevices':
         if (node === undefined) return;
         node.lateDevicesMs = decision.lateMs;

@@ -46,6 +46,13 @@ const planted: Record<string, { invariant: string; plant: (ports: NodePorts) => 
       }),
     }),
   },
+  'a host that nobody mends': {
+    invariant: '7',
+    plant: ({ kernel, ...rest }) => ({
+      ...rest,
+      kernel: over(kernel, { keep: async () => ({ drifts: [], whole: [], unclaimed: [] }) }),
+    }),
+  },
   'leases that are not read at start': {
     invariant: '1',
     plant: ({ store, ...rest }) => ({
