@@ -75,10 +75,16 @@ function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {
         pod: entry.pod,
         untilMs: entry.state === 'cooling' ? entry.atMs : null,
       })),
+      ...(eni.dual && { halves: halvesIn(eni) }),
       waiting: eni.queue.length,
       lastFailure: eni.lastFailure === null ? null : `${eni.lastFailure.code}: ${eni.lastFailure.detail}`,
     };
   });
+}
+
+function halvesIn({ halves }: EniContext): readonly string[] {
+  const { ipv4, ipv6, leaving, heldBack } = halves;
+  return [...ipv4.map((entry) => entry.address.ipv4), ...ipv6.map(({ ip }) => ip), ...leaving, ...heldBack];
 }
 
 function poolOf(idlePool: AnyActorRef, enis: readonly EniReport[], invalidLeases: readonly Lease[]): PoolReport {

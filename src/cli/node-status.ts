@@ -62,6 +62,9 @@ export function reportLines(report: NodeReport, nowMs: number, paint: Paint): st
       }),
       paint,
     ),
+    ...report.enis.flatMap(({ eniId, actor, halves = [] }) =>
+      halves.length === 0 ? [] : [`${eniId ?? actor}: half of an address, serves nobody: ${halves.join(' ')}`],
+    ),
     ...report.enis.flatMap((eni) =>
       eni.lastFailure === null ? [] : [paint('yellow', `${eni.eniId ?? eni.actor}: ${eni.lastFailure}`)],
     ),

@@ -31,6 +31,8 @@ export type EniReport = {
     /** For cooling: when it may be leased again. */
     readonly untilMs: number | null;
   }[];
+  /** Dual stack: addresses of one family that lack the other, so that they serve nobody. */
+  readonly halves?: readonly string[];
   /** Requests that wait for this ENI's next call. */
   readonly waiting: number;
   readonly lastFailure: string | null;

@@ -2,16 +2,18 @@
  * B50: a create or assign was carried out but its reply was lost, and the retry made a second ENI; tokens were made anew, used for
  * another request or thrown away; the error that a caller read had lost the cloud's reason.
  *
- * IPv6 is left out: the product refuses dual stack at start (`ip_stack`).
+ * In dual stack an Assign is a call for each family, and what fails between the two must leave no half behind.
  */
 import t from 'tap';
 import { eventually } from '../actors/one-node.ts';
 import { checkRest, watchForeign } from './invariants.ts';
-import { CAPACITY, names, PER_ENI, type Rig, rig } from './rig.ts';
+import { CAPACITY, names, PER_ENI, PERIOD_MS, type Rig, rig } from './rig.ts';
 
 const REQUEST_ID = /request [0-9A-F]{8}-[0-9A-F-]{27}/i;
 const lost = ['close', 'cut', 'hang'] as const;
 const settings = { maxIdle: CAPACITY, coolDownMs: 1_000, callTimeoutMs: 20_000 };
+
+const dual = { ...settings, ipStack: 'dual' } as const;
 
 t.jobs = 4;
 
@@ -151,3 +153,82 @@ t.test(
     untouched(t);
   },
 );
+
+for (const how of lost) {
+  t.test(
+    `B50: the first AssignIpv6Addresses is carried out and its reply lost (${how})`,
+    { buffered: true },
+    async (t) => {
+      const lab = await rig(t, { settings: dual });
+      const untouched = watchForeign(lab);
+      await lab.plant({ api: 'AssignIpv6Addresses', effect: 'drop', how });
+      await fivePods(t, lab);
+      await fivePairs(t, lab);
+      const calls = entries(lab, 'AssignIpv6Addresses');
+      const sent = new Map(calls.map((call) => [call.params.ClientToken, call.params.Ipv6AddressCount]));
+      for (const { params } of calls)
+        t.equal(params.Ipv6AddressCount, sent.get(params.ClientToken), 'a token is never used for another request');
+      const others = entries(lab, 'AssignPrivateIpAddresses').map((call) => call.params.ClientToken);
+      t.notOk(
+        others.some((token) => sent.has(token)),
+        'nor for the other family',
+      );
+      untouched(t);
+    },
+  );
+}
+
+for (const [what, fault] of [
+  ['InternalError, three times', { effect: 'fail', code: 'InternalError', times: 3 }],
+  ['IdempotentFailed once for no reason', { effect: 'fail', code: 'IdempotentFailed' }],
+  ['an empty object, though it was carried out', { effect: 'reply', body: '{}' }],
+] as const) {
+  t.test(`B50: AssignIpv6Addresses answers ${what}`, { buffered: true }, async (t) => {
+    const lab = await rig(t, { settings: { ...dual, maxEnis: 1 } });
+    const untouched = watchForeign(lab);
+    await lab.plant({ api: 'AssignIpv6Addresses', ...fault });
+    await fivePods(t, lab);
+    await fivePairs(t, lab);
+    untouched(t);
+  });
+}
+
+t.test(
+  'B50: no IPv6 can be had: nobody is served by half, the cause is named, and the halves go',
+  { buffered: true },
+  async (t) => {
+    const lab = await rig(t, { settings: { ...dual, maxEnis: 1, cloudPeriodMs: PERIOD_MS } });
+    const untouched = watchForeign(lab);
+    await lab.add('first');
+    await lab.plant({ api: 'AssignIpv6Addresses', effect: 'fail', code: 'InternalError', times: 10_000 });
+    const { leases, errors } = await lab.adds(names('pod', 3));
+    t.equal(leases.length, 0);
+    for (const error of errors) t.match(error.message, /InternalError.*AssignIpv6Addresses/);
+    await eventually('what was had of IPv4 alone is given back', () => owned(lab) === 1, 30_000);
+    await lab.unplant();
+    await lab.adds(names('healed', 4));
+    await fivePairs(t, lab);
+    untouched(t);
+  },
+);
+
+t.test('B50: an Unassign that fails between the families is made again for the rest', { buffered: true }, async (t) => {
+  const lab = await rig(t, { settings: { ...dual, maxIdle: 1 } });
+  const untouched = watchForeign(lab);
+  await fivePods(t, lab);
+  await lab.plant({ api: 'UnassignPrivateIpAddresses', effect: 'fail', code: 'InternalError', times: 2 });
+  await lab.plant({ api: 'UnassignIpv6Addresses', effect: 'drop', how: 'close' });
+  for (const name of names('pod', 4)) await lab.del(name);
+  await checkRest(t, lab, 'after the Unassigns');
+  const [eni] = lab.truth();
+  t.equal(eni?.ipv4.length, eni?.ipv6.length, 'as many of each family');
+  t.ok((eni?.ipv6.length ?? 9) < 5, 'fewer than there were');
+  untouched(t);
+});
+
+async function fivePairs(t: Parameters<typeof rig>[0], lab: Rig): Promise<void> {
+  await exactly(t, lab, 5);
+  t.equal(lab.truth()[0]?.ipv6.length, 5, 'and as many of IPv6');
+  const { leases } = lab.report();
+  t.equal(new Set(leases.map((lease) => lease.grant.address.ipv6)).size, 5, 'each pod has a pair');
+}

@@ -3,6 +3,7 @@
  * asserted where it runs.
  */
 import type { Test } from 'tap';
+import { halvesOf } from '../../src/core/address.ts';
 import { eventually } from '../actors/one-node.ts';
 import { INSTANCE, PERIOD_MS, type Rig } from './rig.ts';
 import { atLeast } from './speed.ts';
@@ -18,7 +19,7 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 /** I1 and I2, now. An address that is known to be gone (`invalid`) is told as such instead. */
 export function checkLeases(t: Test, lab: Rig, comment = ''): void {
   const { leases, enis } = lab.report();
-  const ips = leases.map((lease) => lease.grant.address.ipv4);
+  const ips = leases.flatMap((lease) => halvesOf(lease.grant.address));
   t.equal(new Set(ips).size, ips.length, `I1: no address has two leases ${comment}`);
   const invalid = new Set(
     enis.flatMap((eni) => eni.addresses.filter((one) => one.state === 'invalid').map((one) => one.ipv4)),
@@ -26,14 +27,17 @@ export function checkLeases(t: Test, lab: Rig, comment = ''): void {
   const truth = lab.truth();
   const lies = leases
     .filter((lease) => !invalid.has(lease.grant.address.ipv4))
-    .filter((lease) => !truth.some((eni) => on(eni, lease.grant.eni.eniId, lease.grant.address.ipv4)))
+    .filter((lease) => !truth.some((eni) => on(eni, lease.grant.eni.eniId, halvesOf(lease.grant.address))))
     .map((lease) => lease.grant);
   t.strictSame(lies, [], `I2: every leased address is on the ENI told ${comment}`);
 }
 
 type Eni = ReturnType<Rig['truth']>[number];
-const on = (eni: Eni, eniId: string, ip: string): boolean =>
-  eni.eniId === eniId && eni.instanceId === INSTANCE && eni.status === 'InUse' && eni.ipv4.includes(ip);
+const on = (eni: Eni, eniId: string, ips: readonly string[]): boolean =>
+  eni.eniId === eniId &&
+  eni.instanceId === INSTANCE &&
+  eni.status === 'InUse' &&
+  ips.every((ip) => eni.ipv4.includes(ip) || eni.ipv6.includes(ip));
 
 /** Waits until nothing has been asked of the cloud for two periods, then I1 to I4 and I7, and that it stays so for `periods` more. */
 export async function checkRest(t: Test, lab: Rig, comment = '', periods = 2): Promise<void> {
@@ -57,6 +61,11 @@ export async function checkRest(t: Test, lab: Rig, comment = '', periods = 2): P
   const foreign = lab.truth().filter((eni) => eni.tags.creator !== 'enactor' && eni.instanceId === INSTANCE);
   const borrowed = foreign.reduce((sum, eni) => sum + eni.ipv4.length, 0);
   t.equal(real + borrowed, idle + bound + cooling + reserved, `I3: the truth has what the books say ${comment}`);
+  const pairs = lab.report().enis.flatMap((eni) => eni.addresses.flatMap(({ ipv6 }) => ipv6 ?? []));
+  const real6 = ours.flatMap((eni) => eni.ipv6);
+  t.strictSame([...real6].sort(), pairs.sort(), `I3: and IPv6 addresses only as halves of pairs ${comment}`);
+  const halves = lab.report().enis.flatMap((eni) => eni.halves ?? []);
+  t.strictSame(halves, [], `I3: no half is left ${comment}`);
   const { offered, leaving } = lab.counts();
   t.strictSame({ offered, leaving }, { offered: 0, leaving: 0 }, `no promise and no departure is left ${comment}`);
   t.strictSame(lab.report().waiting, [], `no request is left ${comment}`);
