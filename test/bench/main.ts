@@ -11,8 +11,9 @@ import { parseArgs } from 'node:util';
 import { burst } from './burst.ts';
 import { cniAdd } from './cni-add.ts';
 import { type Bench, type Measurement, table } from './measurement.ts';
+import { restart } from './restart.ts';
 
-const benches: readonly Bench[] = [burst, cniAdd];
+const benches: readonly Bench[] = [burst, cniAdd, restart];
 const INSIDE = 'ENACTOR_BENCH_INSIDE';
 
 function runInside(): number {

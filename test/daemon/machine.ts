@@ -20,6 +20,8 @@ import type { VpcEvent } from '../../src/vpc/events.ts';
 
 /** What was built; ENACTOR_DIST names another build. */
 const DAEMON = resolve(process.env.ENACTOR_DIST ?? 'dist', 'enactord.js');
+/** The daemon runs under Node, also where Bun runs us (the benches). */
+const NODE_PROGRAM = process.versions.bun === undefined ? process.execPath : 'node';
 const INSTANCE = 'i-lab-node-1';
 export const NODE = 'node-1';
 const PATIENCE_MS = 30_000;
@@ -93,7 +95,7 @@ export class DaemonRun {
     this.#debugSocket = debugSocket;
     const log = openSync(logPath, 'a');
     // tap puts its loaders into the environment of every child, which doubles start-up and memory: env(1) takes them out again.
-    const program = ['-i', `PATH=${process.env.PATH}`, process.execPath, ...args];
+    const program = ['-i', `PATH=${process.env.PATH}`, NODE_PROGRAM, ...args];
     this.#child = spawn('env', program, { cwd, stdio: ['ignore', log, log] });
     closeSync(log);
     this.ended = new Promise((resolve) => {

@@ -9,8 +9,9 @@ import type { Host, HostLink, HostPod } from '../../ports/host.ts';
 import type { Libc } from '../netlink/libc.ts';
 import type { Link } from '../netlink/link.ts';
 import { Netlink } from '../netlink/netlink.ts';
-import { addressesBehind, isHostVeth, isOwned } from './host-veth.ts';
-import { FROM_POD_PRIORITY } from './pod-plan.ts';
+import { TABLE_MAIN } from '../netlink/route.ts';
+import { isHostVeth, isOwned } from './host-veth.ts';
+import { FROM_POD_PRIORITY, hostPrefix } from './pod-plan.ts';
 import { sandboxDevice } from './sandbox-device.ts';
 
 export const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
@@ -51,9 +52,16 @@ function podsOf(host: Netlink): HostPod[] {
   const tables = new Map<string, number>();
   for (const { priority, source, table } of [...host.rules(4), ...host.rules(6)])
     if (priority === FROM_POD_PRIORITY && source !== null) tables.set(source.ip, table);
+  // Once for all: a node has as many routes as pods.
+  const behind = new Map<number, string[]>();
+  for (const { linkIndex, destination } of [...host.routes(4, TABLE_MAIN), ...host.routes(6, TABLE_MAIN)]) {
+    if (linkIndex === null || destination === null || destination.prefix !== hostPrefix(destination.ip).prefix)
+      continue;
+    behind.set(linkIndex, [...(behind.get(linkIndex) ?? []), destination.ip]);
+  }
   return host.links().flatMap((link): HostPod[] => {
     if (!isHostVeth(link)) return [];
-    const ips = addressesBehind(host, link);
+    const ips = behind.get(link.index) ?? [];
     if (ips.length === 0) return [];
     const routeTable = ips.map((ip) => tables.get(ip)).find((table) => table !== undefined) ?? null;
     return [{ device: link.name, ips, routeTable, sandbox: sandboxOf(link) }];
