@@ -50,19 +50,19 @@ export class Machine {
 
   /** Starts `dist/enactord.js`; a flag that is given here wins. */
   start(
-    flags: Partial<Paths> & { cniConfDir?: string } = {},
+    flags: Partial<Paths> & { cniConfDir?: string; cloudUrl?: string; metadataUrl?: string } = {},
     cwd = this.dir,
     nodeArgs: readonly string[] = [],
   ): DaemonRun {
     const paths = { ...this.paths, ...flags };
-    const { host } = new URL(this.cloud.url);
+    const { host } = new URL(flags.cloudUrl ?? this.cloud.url);
     const args = [
       ...nodeArgs,
       DAEMON,
       ...['--config', join(this.dir, 'eni_conf'), '--node-name', NODE, '--kubeconfig', join(this.dir, 'kubeconfig')],
       ...['--data-dir', paths.dataDir, '--lock-file', paths.lockFile, '--debug-socket', paths.debugSocket],
       ...['--grpc-socket', paths.grpcSocket, '--json-socket', paths.jsonSocket],
-      ...['--metadata-url', `${this.cloud.url}/metadata/${INSTANCE}`, '--cloud-scheme', 'http'],
+      ...['--metadata-url', `${flags.metadataUrl ?? this.cloud.url}/metadata/${INSTANCE}`, '--cloud-scheme', 'http'],
       ...['--ecs-endpoint', host, '--vpc-endpoint', host, '--cni-conf-dir', flags.cniConfDir ?? join(this.dir, 'cni')],
     ];
     const run = new DaemonRun(args, cwd, join(this.dir, `log-${this.#running.length}`), paths.debugSocket);
