@@ -514,7 +514,16 @@ export const eniMachine = setup({
       states: {
         // Looks at what is wanted and makes the one call that helps.
         looking: {
-          entry: [{ type: 'phase', params: { phase: 'ready' } }, assign({ suspicion: null }), 'armRest', 'serve'],
+          entry: [
+            { type: 'phase', params: { phase: 'ready' } },
+            // Rests go on, and end, while an ENI is on its way here, too.
+            assign(({ context }) => ({
+              suspicion: null,
+              ...owning(context, rested(context.book, context.nowMs), context.nowMs),
+            })),
+            'armRest',
+            'serve',
+          ],
           always: [
             { guard: 'wantsAddresses', target: 'assigning' },
             { guard: 'wantsFewer', target: 'unassigning' },

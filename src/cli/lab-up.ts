@@ -14,7 +14,11 @@ export type LabUpOptions = {
   readonly pods: number | null;
   readonly profile: 'fast' | 'realistic';
   readonly plant: 'wrong-rule' | null;
+  /** Pods get IPv4/IPv6 pairs. */
+  readonly dualStack: boolean;
 };
+
+const configOf = (dualStack: boolean) => (dualStack ? { config: { ip_stack: 'dual' } } : {});
 
 const PODS_TO_CHECK = 10;
 const PODS_TO_WATCH = 6;
@@ -44,15 +48,24 @@ export async function labUp(options: LabUpOptions): Promise<number> {
   }
 }
 
-async function check({ nodes, profile, pods, plant }: LabUpOptions, signal: AbortSignal): Promise<number> {
+async function check({ nodes, profile, pods, plant, dualStack }: LabUpOptions, signal: AbortSignal): Promise<number> {
   const say = (line: string) => process.stdout.write(`${line}\n`);
-  const result = await checkOnce({ nodes, profile, plant, pods: pods ?? PODS_TO_CHECK, signal, say });
+  const result = await checkOnce({
+    ...configOf(dualStack),
+    nodes,
+    profile,
+    plant,
+    pods: pods ?? PODS_TO_CHECK,
+    signal,
+    say,
+  });
   say(summaryLine(result));
   return result.ok ? EXIT.ok : EXIT.failed;
 }
 
-async function live({ nodes, profile, pods }: LabUpOptions, signal: AbortSignal): Promise<number> {
+async function live({ nodes, profile, pods, dualStack }: LabUpOptions, signal: AbortSignal): Promise<number> {
   const trouble = await runLive({
+    ...configOf(dualStack),
     nodes,
     profile,
     signal,

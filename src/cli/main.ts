@@ -46,6 +46,7 @@ Exit codes: 0 well, 1 failed, 2 wrong usage, 3 not possible here, 130 interrupte
     .option('--nodes <n>', 'machines with a daemon', countTo(200), 2)
     .option('--pods <n>', 'pods to start with (default: 6, with --once 10)', countTo(200))
     .addOption(new Option('--profile <name>', 'how slow the cloud is').choices(['fast', 'realistic']).default('fast'))
+    .option('--dual-stack', 'pods get an IPv4 and an IPv6 address', false)
     .addOption(
       new Option('--plant <fault>', 'make a fault on purpose, to see the check fail (with --once)').choices([
         'wrong-rule',
@@ -59,9 +60,9 @@ Examples:
   enactor lab up --profile realistic       ENIs take seconds, as they do
   enactor lab up --once --plant wrong-rule ends with 1 and a count of routing faults`,
     )
-    .action(async ({ once, nodes, pods, profile, plant }) => {
+    .action(async ({ once, nodes, pods, profile, plant, dualStack }) => {
       if (plant !== undefined && !once) throw new CommandError(EXIT.usage, '--plant goes with --once');
-      done(await labUp({ once, nodes, pods: pods ?? null, profile, plant: plant ?? null }));
+      done(await labUp({ once, nodes, pods: pods ?? null, profile, plant: plant ?? null, dualStack }));
     });
 
   const output = () => new Option('-o, --output <form>', 'how to print it').choices(['text', 'json']).default('text');

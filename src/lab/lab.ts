@@ -8,7 +8,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
 import { Netlink } from '../adapters/netlink/netlink.ts';
 import { setLink } from '../adapters/netlink/wire/link.ts';
-import { parseCidr, vSwitchGateway } from '../core/ip.ts';
+import { type Family, familyOf, parseCidr, vSwitchGateway } from '../core/ip.ts';
 import type { Truth } from '../vpc/model.ts';
 import type { Profile, Settings } from '../vpc/settings.ts';
 import type { Topology } from '../vpc/topology.ts';
@@ -158,10 +158,10 @@ export class Lab {
     return { name, ips: this.#addressesOf(machine.instanceId), echo: machine.echo };
   }
 
-  /** Sends from one place to the first address of another and tells how it was seen. */
-  async probe(from: string, to: string, timeoutMs?: number): Promise<ProbeResult> {
-    const [ip] = this.place(to).ips;
-    if (ip === undefined) throw new Error(`${to} has no address`);
+  /** Sends from one place to the first address of another, of that family if one is named, and tells how it was seen. */
+  async probe(from: string, to: string, timeoutMs?: number, family?: Family): Promise<ProbeResult> {
+    const ip = this.place(to).ips.find((one) => family === undefined || familyOf(one) === family);
+    if (ip === undefined) throw new Error(`${to} has no address${family === undefined ? '' : ` of IPv${family}`}`);
     return this.place(from).echo.probe(ip, timeoutMs);
   }
 

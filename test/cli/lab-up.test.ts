@@ -88,6 +88,21 @@ t.test('lab up --once: every path works, the last line counts, nothing stays', {
   await asBefore(t, before);
 });
 
+t.test(
+  'lab up --once --dual-stack: pods reach each other in both families, with the right source',
+  { skip },
+  async (t) => {
+    const { code, text } = await new LabProcess(['--once', '--dual-stack']).ended;
+    t.strictSame(code, 0, text);
+    for (const kind of ['on one ENI', 'across two ENIs of a node', 'across nodes']) {
+      const [, worked, tried] = new RegExp(`pod to pod ${kind} over IPv6: (\\d+) of (\\d+)`).exec(text) ?? [];
+      t.ok(Number(tried) > 0, `${kind}: ${tried} paths over IPv6`);
+      t.equal(worked, tried, kind);
+    }
+    t.match(text.trim().split('\n').at(-1), /^ok: 10 pods, .* 0 routing fault/);
+  },
+);
+
 t.test('lab up --once with a wrong rule planted fails, and counts the fault', { skip }, async (t) => {
   const { code, text } = await new LabProcess(['--once', '--plant', 'wrong-rule']).ended;
   t.equal(code, 1, text);

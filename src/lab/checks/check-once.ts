@@ -45,6 +45,8 @@ export async function checkOnce(options: OnceOptions): Promise<OnceResult> {
   } catch (error) {
     trouble.push(error instanceof Error ? error.message : String(error));
   }
+  if (options.config?.ip_stack === 'dual' && !outcomes.some(({ family }) => family === 6))
+    trouble.push('no path was tried over IPv6');
   const running = [...lab.pods.values()].filter((pod) => pod.phase === 'running').length;
   trouble.push(...(await lab.stop()));
   if (signal.aborted) trouble.push('interrupted');
@@ -80,13 +82,17 @@ async function startPods(lab: Lab, count: number, say: (line: string) => void, s
 
 async function tryAll(lab: Lab, say: (line: string) => void): Promise<PathOutcome[]> {
   const outcomes = await tryPaths(lab, pathsOf(lab));
-  for (const kind of PATH_KINDS) {
-    const those = outcomes.filter((outcome) => outcome.kind === kind);
+  const groups = PATH_KINDS.flatMap((kind) => [4, 6].map((family) => ({ kind, family })));
+  for (const { kind, family } of groups) {
+    const those = outcomes.filter((outcome) => outcome.kind === kind && (outcome.family ?? 4) === family);
+    if (family === 6 && those.length === 0) continue;
     const worked = those.filter((outcome) => outcome.worked);
     const rtts = worked.map(({ rttMs }) => rttMs ?? 0).sort((a, b) => a - b);
     const median = rtts[Math.floor(rtts.length / 2)];
     const pace = median === undefined ? '' : `, median ${median.toFixed(1)} ms`;
-    say(`${worked.length === those.length ? '✔' : '✘'} ${kind}: ${worked.length} of ${those.length}${pace}`);
+    say(
+      `${worked.length === those.length ? '✔' : '✘'} ${kind}${family === 6 ? ' over IPv6' : ''}: ${worked.length} of ${those.length}${pace}`,
+    );
     const bad = those.filter((outcome) => !outcome.worked);
     for (const { from, to, why } of bad.slice(0, FAILURES_SHOWN)) say(`    ${from} -> ${to}: ${why}`);
     if (bad.length > FAILURES_SHOWN) say(`    … and ${bad.length - FAILURES_SHOWN} more`);

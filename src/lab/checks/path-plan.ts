@@ -3,6 +3,7 @@
  *
  * Which ENI a pod is on comes from the cloud's truth, not from the daemon that is being judged.
  */
+import { familyOf } from '../../core/ip.ts';
 import type { Lab } from '../lab.ts';
 
 export type PathKind =
@@ -28,9 +29,17 @@ export const PATH_KINDS: readonly PathKind[] = [
   'host elsewhere in the VPC to a pod',
 ];
 
-export type Path = { readonly kind: PathKind; readonly from: string; readonly to: string };
+export type Path = {
+  readonly kind: PathKind;
+  readonly from: string;
+  readonly to: string;
+  /** Absent: the first address of the far end, which is an IPv4. */
+  readonly family?: 6;
+};
 
-/** How many paths `pathsOf` gives for so many running pods and machines: each pod with everything else, both ways. */
+const hasIpv6 = (ips: readonly string[]): boolean => ips.some((ip) => familyOf(ip) === 6);
+
+/** How many paths of IPv4 `pathsOf` gives for so many running pods and machines: each pod with everything else, both ways. */
 export function pathCount(pods: number, machines: number): number {
   return pods * (pods - 1 + 2 * machines);
 }
@@ -50,6 +59,8 @@ export function pathsOf(lab: Lab): Path[] {
             ? 'pod to pod on one ENI'
             : 'pod to pod across two ENIs of a node';
       paths.push({ kind, from: pod.name, to: other.name });
+      // Machines have no IPv6 here: that of pods goes from pod to pod.
+      if (hasIpv6(pod.ips) && hasIpv6(other.ips)) paths.push({ kind, from: pod.name, to: other.name, family: 6 });
     }
     for (const { name } of lab.nodes) {
       const own = name === pod.node;

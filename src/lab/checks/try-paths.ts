@@ -14,7 +14,7 @@ export type PathOutcome = Path & Verdict;
 export type TryOptions = { readonly timeoutMs?: number; readonly atOnce?: number };
 
 /** Never rejects: a name that is unknown is a path that does not work. */
-export async function tryPath<P extends Pick<Path, 'from' | 'to'>>(
+export async function tryPath<P extends Pick<Path, 'from' | 'to' | 'family'>>(
   lab: Lab,
   path: P,
   timeoutMs = 2_000,
@@ -23,7 +23,7 @@ export async function tryPath<P extends Pick<Path, 'from' | 'to'>>(
   try {
     const own = lab.place(path.from).ips;
     const aim = lab.place(path.to).ips;
-    const result = await lab.probe(path.from, path.to, timeoutMs);
+    const result = await lab.probe(path.from, path.to, timeoutMs, path.family);
     if (!result.reached) return bad(result.why);
     const { sourceSeen, answeredBy, rttMs } = result;
     if (!own.includes(sourceSeen)) return bad(`the far end saw ${sourceSeen} in place of ${own.join(' or ')}`);

@@ -65,6 +65,6 @@ export class ReachabilityWatch {
   }
 }
 
-function keyOf({ from, to }: Path): string {
-  return `${from} ${to}`;
+function keyOf({ from, to, family }: Path): string {
+  return `${from} ${to} ${family ?? 4}`;
 }

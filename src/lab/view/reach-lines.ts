@@ -39,7 +39,8 @@ export function reachLines(status: LabStatus, { paint }: DrawOptions, grid: read
 
 function verdict({ reachability: { outcomes }, pods, nodes, hosts }: LabStatus, paint: Paint): string {
   const running = pods.filter((pod) => pod.phase === 'running').length;
-  const untried = pathCount(running, nodes.length + hosts.length) - outcomes.length;
+  const ofIpv4 = outcomes.filter(({ family = 4 }) => family === 4).length;
+  const untried = pathCount(running, nodes.length + hosts.length) - ofIpv4;
   if (running === 0) return paint('gray', 'no pod runs yet');
   if (outcomes.length === 0) return paint('gray', `trying ${untried} paths …`);
   const worked = outcomes.filter((outcome) => outcome.worked).length;
