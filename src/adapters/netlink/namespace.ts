@@ -10,7 +10,7 @@ const OWN_NETNS = '/proc/thread-self/ns/net';
  *
  * `work` must be synchronous: the thread is in the other namespace until it returns, and what an `await` lets in would run
  * there too. What `work` opens (a socket, a file of /proc/sys/net) stays in that namespace afterwards.
- * Throws NetlinkError when the namespace cannot be entered, TypeError for work that is asynchronous after all. A process that cannot return is ended: every later call would
+ * Throws NetlinkError when the namespace cannot be entered. A process that cannot return is ended: every later call would
  * change the wrong host.
  */
 export function inNamespace<T>(libc: Libc, netnsFd: number, work: () => T): T {
@@ -19,9 +19,7 @@ export function inNamespace<T>(libc: Libc, netnsFd: number, work: () => T): T {
     const entered = libc.setns(netnsFd);
     if (entered < 0) throw new NetlinkError(-entered, 'enter namespace', `fd ${netnsFd}`);
     try {
-      const result = work();
-      if (result instanceof Promise) throw new TypeError('asynchronous work cannot be done in another namespace');
-      return result;
+      return work();
     } finally {
       if (libc.setns(ownFd) < 0) process.abort();
     }
