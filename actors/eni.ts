@@ -104,7 +104,10 @@ export function eniLogic({ cloud, store, kernel, clock, log, settings, intents, 
         call('look for ENI', { token: input.token }, async () => {
           const open = intents.of(input.token);
           const tags = { ...ownTags(settings.clusterId, facts().instanceId), [REQUEST_TAG]: input.token };
-          const [found] = await cloud.describeEnis({ tags }, signal);
+          // Whether several tags are all asked for, or any, is nowhere written.
+          const found = (await cloud.describeEnis({ tags }, signal)).find(
+            (eni) => eni.tags[REQUEST_TAG] === input.token,
+          );
           if (found === undefined && open !== null) intents.close(open);
           return found ?? null;
         }),

@@ -14,6 +14,7 @@ import type { Held } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import { EnactorError } from '../src/core/errors.ts';
 import { type CreateIntent, type EniIntent, hasAny, type Intent, isSettled, parseIntent } from '../src/core/intent.ts';
+import { LATE_PERIODS } from '../src/core/late-describe.ts';
 import type { EniBinding } from '../src/core/lease.ts';
 import { isManaged, passesTagRules, takesPlace } from '../src/core/managed-enis.ts';
 import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
@@ -70,6 +71,12 @@ export function recoverLogic(hands: RecoverHands) {
       cloud.describeEnis({ tags: ownTags(settings.clusterId, facts.instanceId) }, signal),
       intended.length === 0 ? [] : cloud.describeEnis({ eniIds: intended }, signal),
     ]);
+    // What was made a moment ago may not be shown yet, and must not count as gone.
+    for (const { kind, eniId, atMs } of open) {
+      const seen = [...attached, ...tagged, ...byId].some((eni) => eni.eniId === eniId);
+      if (kind === 'attach' && !seen && clock.nowMs() - atMs < LATE_PERIODS * settings.describePeriodMs)
+        throw new EnactorError('cloud', `${eniId}, which was to be attached, is not shown yet`);
+    }
     const leased = (eni: CloudEni): boolean => onDisk.leases.some((lease) => lease.grant.eni.eniId === eni.eniId);
     const managed = attached.filter((eni) => isManaged(eni, settings, leased(eni)));
     const foreign = attached.filter((eni) => takesPlace(eni) && !managed.includes(eni));

@@ -13,9 +13,11 @@ import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import type { EniPhase, EniSummary } from '../src/core/eni-summary.ts';
 import type { Failure } from '../src/core/errors.ts';
 import type { CreateIntent, Intent } from '../src/core/intent.ts';
+import { believed, LATE_PERIODS, type Said, said } from '../src/core/late-describe.ts';
 import type { EniBinding } from '../src/core/lease.ts';
 import { type Halves, ownedAtFirst } from '../src/core/pairs.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
+import type { At } from './at.ts';
 import { type Asking, countsIn, wantsToLeave } from './eni-owned.ts';
 import type { FactoryEvent, IpResult } from './messages.ts';
 
@@ -110,11 +112,15 @@ export type EniContext = EniPlan & {
   readonly doubtful: boolean;
   /** An Unassign was not answered: until it is made again its addresses may go at any time. */
   readonly takingYet: boolean;
+  /** What answers said of addresses lately: Describe may be late about it. */
+  readonly said: readonly Said[];
   /** What the cloud last reported otherwise than the book has it; null when they agreed. */
   readonly suspicion: string | null;
   /** Failed calls in a row. */
   readonly failures: number;
   readonly lastFailure: Failure | null;
+  /** Looks in a row in which the cloud did not show the ENI: Describe may be late about one that was just made. */
+  readonly unseen: number;
   /** Messages of the factory so far. */
   readonly heard: number;
   /** The latest instant that anything told of. */
@@ -137,9 +143,12 @@ function revivedContext(fresh: EniContext, { dead, eniId, promised, heard, failu
     device: null,
     queue: [],
     growBy: 0,
-    arriving: 0,
+    // Its Create may be under way: it is made once more as it was.
+    arriving: known.eniId === null ? known.arriving : 0,
+    doubtful: known.doubtful || known.eniId === null,
     takingYet: wantsToLeave({ book, halves: known.halves }),
     suspicion: null,
+    unseen: 0,
     failures: known.failures + 1,
     lastFailure: failure,
     heard,
@@ -179,9 +188,11 @@ function freshContext({
     calls: 0,
     doubtful: false,
     takingYet: wantsToLeave(own),
+    said: [],
     suspicion: null,
     failures: 0,
     lastFailure: null,
+    unseen: 0,
     heard: 0,
     nowMs,
   };
@@ -234,6 +245,14 @@ export function compareAfterMs({ times, token, slot, suspicion }: EniContext): n
   const mixed = [...token].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) % 1_009, slot * 617);
   return (FIRST_LOOK + (SPREAD * (mixed % 1_009)) / 1_009) * times.cloudPeriodMs;
 }
+
+/** What Describe shows, as far as it cannot be late. */
+export const shownThen = <T extends CloudEni | null>({ said: lately }: EniContext, { value, atMs }: At<T>): T =>
+  value === null ? value : believed(value, lately, atMs);
+
+/** What an answer of the cloud has just said of these addresses. */
+export const answered = (context: EniContext, ips: readonly string[], there: boolean, nowMs: number): readonly Said[] =>
+  said(context.said, ips, there, { nowMs, lateMs: LATE_PERIODS * context.times.describePeriodMs });
 
 export function changed(context: EniContext): Extract<FactoryEvent, { type: 'eniChanged' }> {
   return { type: 'eniChanged', summary: summaryOf(context), atMs: context.nowMs };

@@ -26,6 +26,7 @@ import { ASSIGN_MAX } from '../src/core/settings.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
 import type { At } from './at.ts';
 import {
+  answered,
   changed,
   compareAfterMs,
   contextOf,
@@ -33,6 +34,7 @@ import {
   type EniInput,
   granted,
   type Recalled,
+  shownThen,
   tokenOf,
 } from './eni-context.ts';
 import {
@@ -58,6 +60,8 @@ import type { EniEvent } from './messages.ts';
 const CREATE_TRIES = 5;
 const ATTACH_TRIES = 3;
 const CONFIRM_TRIES = 3;
+/** Looks that do not show an ENI before it counts as gone: with a period between them longer than Describe is late. */
+const UNSEEN_MAX = 4;
 
 const noIps: Ips = { ipv4: [], ipv6: [] };
 
@@ -110,6 +114,11 @@ export const eniMachine = setup({
     settleTimeout: ({ context }) => context.times.settleTimeoutMs,
     detachTimeout: ({ context }) => context.times.detachTimeoutMs,
     comparing: ({ context }) => compareAfterMs(context),
+    lookAgain: ({ context }) =>
+      Math.max(
+        context.times.describePeriodMs,
+        Math.min(context.times.backoffMs * 2 ** Math.max(0, context.failures - 1), context.times.backoffMaxMs),
+      ),
     longBackoff: ({ context }) => context.times.backoffMaxMs,
     backoff: ({ context }) =>
       Math.min(context.times.backoffMs * 2 ** Math.max(0, context.failures - 1), context.times.backoffMaxMs),
@@ -119,8 +128,6 @@ export const eniMachine = setup({
     hasHolders: ({ context }) => hasHolders(context.book),
     /** Nobody holds an address, waits for one, or was promised one. */
     unused: ({ context }) => !hasHolders(context.book) && context.queue.length === 0,
-    /** Takes no requests, and will not by waiting a little. */
-    declines: ({ context }) => ['leaving', 'faulty', 'lost'].includes(context.phase),
     takesMore: ({ context }) => context.phase === 'ready',
     atRest: ({ context }) => context.arriving === 0 && !wantsToLeave(context),
     canOffer: ({ context, event }) =>
@@ -132,6 +139,8 @@ export const eniMachine = setup({
     /** The same token will never be answered again. */
     spent: ({ context }) => context.lastFailure?.code === 'tokenSpent',
     doubtful: ({ context }) => context.doubtful,
+    /** It was looked for often enough. */
+    unseen: ({ context }) => context.unseen + 1 >= UNSEEN_MAX,
     /** It was an earlier life that wanted it. */
     /** The actor before this one died. */
     wasLost: ({ context }) => context.origin === 'lost',
@@ -149,7 +158,8 @@ export const eniMachine = setup({
       failures: context.failures + 1,
       lastFailure: params.failure,
     })),
-    succeeded: assign({ failures: 0, lastFailure: null }),
+    succeeded: assign({ failures: 0, lastFailure: null, unseen: 0 }),
+    notSeen: assign(({ context }) => ({ unseen: context.unseen + 1 })),
     /** The factory said something: the next report counts it. */
     hear: assign(({ context, event }) => ({
       heard: context.heard + 1,
@@ -157,15 +167,18 @@ export const eniMachine = setup({
     })),
     noteTime: assign(({ context, event }) => ({ nowMs: Math.max(context.nowMs, event.atMs) })),
     queueUp: assign(({ context, event }) => {
-      if (event.type !== 'assign') return {};
+      if (event.type !== 'assign' || !takesRequests(context)) return {};
       const { requestId, sandbox, pod } = event;
       return { queue: [...context.queue, { requestId, sandbox, pod }] };
     }),
-    growMore: assign(({ context, event }) => (event.type === 'grow' ? { growBy: context.growBy + event.count } : {})),
+    growMore: assign(({ context, event }) =>
+      event.type === 'grow' && takesRequests(context) ? { growBy: context.growBy + event.count } : {},
+    ),
     learn: assign(({ context }, params: { eni: CloudEni; atMs: number }) => ({
       eniId: params.eni.eniId,
       mac: params.eni.mac,
       ...afterCreate(context, params.eni, params.atMs),
+      said: answered(context, [...params.eni.ipv4, ...params.eni.ipv6], true, params.atMs),
       arriving: 0,
       repeated: null,
       doubtful: false,
@@ -192,7 +205,8 @@ export const eniMachine = setup({
       const rid = released.reduce((book, { ipv4, coolUntilMs }) => freed(book, ipv4, coolUntilMs), context.book);
       // What the book knows of it has heard more since the leases were read.
       const unknown = new Map([...held].filter(([ip]) => !context.book.some((entry) => entry.address.ipv4 === ip)));
-      const own = afterReport({ ...context, book: rid }, eni ?? noIps, atMs, unknown);
+      const shown = shownThen(context, { value: eni, atMs }) ?? noIps;
+      const own = afterReport({ ...context, book: rid }, shown, atMs, unknown);
       return {
         ...owning({ ...context, halves: own.halves }, rested(own.book, atMs), atMs),
         mac: eni?.mac ?? context.mac,
@@ -232,8 +246,8 @@ export const eniMachine = setup({
       for (const { requestId } of context.queue)
         enqueue.sendParent({ type: 'ipResult', requestId, ok: false, failure: params.failure });
     }),
-    decline: enqueueActions(({ context, event, enqueue }) => {
-      if (event.type !== 'assign') return;
+    declineOrWait: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'assign' || takesRequests(context)) return;
       const { requestId } = event;
       enqueue.sendParent({ type: 'ipResult', requestId, ok: false, failure: whyNot(context) });
     }),
@@ -298,8 +312,9 @@ export const eniMachine = setup({
         'report',
       ],
     },
-    assign: [{ guard: 'declines', actions: ['hear', 'report', 'decline'] }, { actions: ['hear', 'queueUp', 'report'] }],
-    grow: [{ guard: 'declines', actions: ['hear', 'report'] }, { actions: ['hear', 'growMore', 'report'] }],
+    // The factory hears of a phase that takes nothing before it can send again: that such an ENI declines is for safety alone.
+    assign: { actions: ['hear', 'queueUp', 'report', 'declineOrWait'] },
+    grow: { actions: ['hear', 'growMore', 'report'] },
     shed: { actions: ['hear', 'report'] },
     drain: { actions: ['hear', 'report'] },
   },
@@ -380,19 +395,20 @@ export const eniMachine = setup({
                   'reopen',
                 ],
               },
+              { guard: not('unseen'), target: 'searchingLater', actions: 'notSeen' },
               {
                 guard: or(['refused', 'repeated', 'wasLost', { type: 'tried', params: { times: CREATE_TRIES } }]),
                 target: '#eni.gone',
               },
               {
                 target: 'calling',
-                actions: assign(({ context }) => ({ calls: context.calls + 1, doubtful: false })),
+                actions: assign(({ context }) => ({ calls: context.calls + 1, doubtful: false, unseen: 0 })),
               },
             ],
             onError: { target: 'searchingLater', actions: noteFailure },
           },
         },
-        searchingLater: { entry: 'report', after: { backoff: 'searching' } },
+        searchingLater: { entry: 'report', after: { lookAgain: 'searching' } },
       },
     },
     attaching: {
@@ -507,8 +523,7 @@ export const eniMachine = setup({
         assign: [
           { guard: 'canOffer', actions: ['hear', 'offer', 'report'] },
           { guard: and(['takesMore', 'atRest']), target: '.looking', actions: ['hear', 'queueUp'] },
-          { guard: 'takesMore', actions: ['hear', 'queueUp', 'report'] },
-          { actions: ['hear', 'report', 'decline'] },
+          { actions: ['hear', 'queueUp', 'report', 'declineOrWait'] },
         ],
       },
       states: {
@@ -556,18 +571,18 @@ export const eniMachine = setup({
                 onDone: [
                   {
                     guard: ({ context, event }) =>
-                      differenceOf(context, event.output.value) === null && isUneven(context),
+                      differenceOf(context, shownThen(context, event.output)) === null && isUneven(context),
                     target: '#eni.inUse.looking',
                     actions: assign(({ context }) => evened(context)),
                   },
                   {
                     guard: ({ context, event }) => {
-                      const difference = differenceOf(context, event.output.value);
+                      const difference = differenceOf(context, shownThen(context, event.output));
                       return difference === null || difference !== context.suspicion;
                     },
                     target: 'quiet',
                     actions: assign(({ context, event }) => ({
-                      suspicion: differenceOf(context, event.output.value),
+                      suspicion: differenceOf(context, shownThen(context, event.output)),
                     })),
                   },
                   { target: '#eni.inUse.confirming' },
@@ -616,6 +631,7 @@ export const eniMachine = setup({
                     actions: [
                       assign(({ context, event }) => ({
                         ...afterAssign(context, event.output.value, event.output.atMs),
+                        said: answered(context, event.output.value, true, event.output.atMs),
                         nowMs: event.output.atMs,
                       })),
                       'succeeded',
@@ -664,7 +680,8 @@ export const eniMachine = setup({
                 assign(({ context, event }) => {
                   const { family, ips } = nextToLeave(context);
                   const own = family === 6 ? leftIpv6(context, ips) : { book: left(context.book, ips) };
-                  return { ...own, takingYet: false, nowMs: event.output.atMs };
+                  const { atMs } = event.output;
+                  return { ...own, said: answered(context, ips, false, atMs), takingYet: false, nowMs: atMs };
                 }),
                 'succeeded',
               ],
@@ -699,11 +716,14 @@ export const eniMachine = setup({
                 actions: [
                   {
                     type: 'tellStrange',
-                    params: ({ context, event }) => strangeIn(context, event.output.value ?? noIps),
+                    params: ({ context, event }) => strangeIn(context, shownThen(context, event.output) ?? noIps),
                   },
                   {
                     type: 'follow',
-                    params: ({ event }) => ({ ips: event.output.value ?? noIps, atMs: event.output.atMs }),
+                    params: ({ context, event }) => ({
+                      ips: shownThen(context, event.output) ?? noIps,
+                      atMs: event.output.atMs,
+                    }),
                   },
                 ],
               },
@@ -756,8 +776,9 @@ export const eniMachine = setup({
       states: {
         waiting: {
           after: {
-            backoff: [
-              { guard: ({ context }) => context.eniId === null, target: '#eni.creating.searching' },
+            lookAgain: [
+              // The Create of the actor before may be on its way yet: the same token tells.
+              { guard: ({ context }) => context.eniId === null, target: '#eni.creating', actions: 'reopen' },
               { target: 'recalling' },
             ],
           },
@@ -786,13 +807,16 @@ export const eniMachine = setup({
               // Promises that are with a lease just now count too.
               {
                 guard: ({ context, event }) =>
-                  event.output.value.held.size === 0 && context.book.every((entry) => entry.requestId === null),
+                  event.output.value.held.size === 0 &&
+                  context.book.every((entry) => entry.requestId === null) &&
+                  (event.output.value.eni !== null || context.unseen + 1 >= UNSEEN_MAX),
                 target: '#eni.detaching',
                 actions: { type: 'remember', params: ({ event }) => event.output },
               },
               {
                 target: 'waiting',
                 actions: [
+                  'notSeen',
                   { type: 'remember', params: ({ event }) => event.output },
                   { type: 'failed', params: ({ context }) => ({ failure: unknownToCloud(context) }) },
                   'report',
@@ -891,7 +915,11 @@ export const eniMachine = setup({
             input: ({ context }) => looked(context),
             onDone: [
               { guard: ({ event }) => event.output.value === null, target: '#eni.gone', actions: 'succeeded' },
-              { guard: ({ event }) => event.output.value?.status === 'Available', target: 'backingOff' },
+              {
+                guard: ({ event }) => event.output.value?.status === 'Available',
+                target: 'backingOff',
+                actions: { type: 'failed', params: ({ context }) => ({ failure: stillThere(context) }) },
+              },
               { target: 'waiting' },
             ],
             onError: {
@@ -900,7 +928,7 @@ export const eniMachine = setup({
             },
           },
         },
-        backingOff: { after: { backoff: 'calling' } },
+        backingOff: { entry: 'report', after: { backoff: 'calling' } },
       },
     },
     // The cloud does not let it go. It keeps its slot, since the cloud counts it too; someone may have to look.
@@ -914,6 +942,9 @@ export const eniMachine = setup({
 });
 
 export type EniRef = ActorRefFrom<typeof eniMachine>;
+
+/** Whoever waits here is served by this ENI, or sent away when a call fails. */
+const takesRequests = ({ phase }: EniContext): boolean => phase === 'opening' || phase === 'ready';
 
 const named = ({ slot, eniId }: EniContext): Named => ({ slot, eniId: eniId ?? '' });
 
@@ -937,6 +968,11 @@ const rolledBack = ({ eniId }: EniContext): Failure => ({
 const detached = ({ eniId }: EniContext): Failure => ({
   code: 'cloud',
   detail: `${eniId} is not attached here any more`,
+});
+
+const stillThere = ({ eniId }: EniContext): Failure => ({
+  code: 'cloud',
+  detail: `${eniId} is Available, though its deletion was asked for`,
 });
 
 const unknownToCloud = ({ eniId }: EniContext): Failure => ({

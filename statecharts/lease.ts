@@ -3,7 +3,8 @@
  *
  * It answers everybody who asked for the sandbox, each once. The surprising choice: whoever gives up last takes the promise back,
  * also when the address is on disk already, since nobody is left who would use it. A release that cannot be written keeps the
- * lease, and says so.
+ * lease, and says so. When the process ends between the write and the taking back, the lease stays on disk without anybody having been
+ * told: the next life answers the same sandbox with it, and the DEL that a runtime owes a failed ADD ends it.
  * Source: CNI SPEC 1.1, section 2, DEL: repeated and late deletions succeed.
  */
 import { type ActorRefFrom, assign, cancel, enqueueActions, type PromiseActorLogic, sendTo, setup } from 'xstate';
@@ -20,8 +21,10 @@ export type LeaseInput = {
   readonly requestId: string;
   readonly untilMs: number;
   readonly nowMs: number;
-  /** A lease of an earlier life of the daemon. */
+  /** A lease of an earlier life of the daemon, or of the actor before this one. */
   readonly lease: Lease | null;
+  /** The actor of this lease died: another one finishes what it was about to write. */
+  readonly revived?: { readonly grant: Grant | null; readonly letGo: boolean };
 };
 
 export type LeaseContext = {
@@ -31,6 +34,8 @@ export type LeaseContext = {
   readonly nowMs: number;
   readonly grant: Grant | null;
   readonly lease: Lease | null;
+  /** The actor before this one was giving the address back: on disk it may be free already. */
+  readonly letGo: boolean;
   /** Who waits for the address, and who for its release: request ids. */
   readonly askers: readonly string[];
   readonly releasers: readonly string[];
@@ -141,16 +146,28 @@ export const leaseMachine = setup({
     requestId: input.requestId,
     untilMs: input.untilMs,
     nowMs: input.nowMs,
-    grant: input.lease?.grant ?? null,
+    grant: input.lease?.grant ?? input.revived?.grant ?? null,
     lease: input.lease,
+    letGo: input.revived?.letGo ?? false,
     askers: [],
     releasers: [],
     failure: null,
   }),
   initial: 'appearing',
+  // While it is being written, whoever comes or goes is answered by what follows.
+  on: {
+    ask: { actions: 'noteAsker' },
+    forget: { actions: 'dropAsker' },
+    release: { actions: 'noteReleaser' },
+  },
   states: {
     appearing: {
-      always: [{ guard: ({ context }) => context.lease !== null, target: 'bound' }, { target: 'opening' }],
+      always: [
+        { guard: ({ context }) => context.lease !== null && context.letGo, target: 'releasing' },
+        { guard: ({ context }) => context.lease !== null, target: 'bound' },
+        { guard: ({ context }) => context.grant !== null, target: 'persisting' },
+        { target: 'opening' },
+      ],
     },
     opening: {
       initial: 'allocating',
@@ -188,9 +205,6 @@ export const leaseMachine = setup({
     givingUp: {
       entry: 'giveUp',
       on: {
-        ask: { actions: 'noteAsker' },
-        forget: { actions: 'dropAsker' },
-        release: { actions: 'noteReleaser' },
         refused: [
           {
             guard: ({ context }) => context.failure !== null,
@@ -201,11 +215,6 @@ export const leaseMachine = setup({
       },
     },
     persisting: {
-      on: {
-        ask: { actions: 'noteAsker' },
-        forget: { actions: 'dropAsker' },
-        release: { actions: 'noteReleaser' },
-      },
       invoke: {
         src: 'persist',
         input: ({ context }) => ({ sandbox: context.sandbox, grant: context.grant as Grant }),
@@ -254,7 +263,6 @@ export const leaseMachine = setup({
             'answerFailure',
           ],
         },
-        release: { actions: 'noteReleaser' },
       },
       invoke: {
         src: 'erase',

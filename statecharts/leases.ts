@@ -115,9 +115,11 @@ export const leasesMachine = setup({
         enqueue.stopChild((event as DoneActorEvent).actorId);
       }),
     },
+    // Its callers are told. What it held, or was about to write, another one takes over; what it was looking for is given up.
     'xstate.error.actor.*': {
-      actions: enqueueActions(({ context, event, enqueue }) => {
+      actions: enqueueActions(({ context, event, enqueue, self, system }) => {
         const { actorId, error } = event as ErrorActorEvent;
+        const last = self.getSnapshot().children[actorId]?.getSnapshot();
         enqueue.stopChild(actorId);
         const open = { ...context.open };
         for (const [requestId, key] of Object.entries(context.open)) {
@@ -126,6 +128,19 @@ export const leasesMachine = setup({
           enqueue.emit({ type: 'answer', requestId, ok: false, failure: failureOf(error) });
         }
         enqueue.assign({ open });
+        if (last === undefined) return;
+        const { sandbox, requestId, untilMs, nowMs, lease, grant } = last.context;
+        if (grant === null) {
+          enqueue.sendTo(eniFactoryIn(system), {
+            type: 'giveUp',
+            requestId,
+            sandbox: sandboxKey(sandbox),
+            atMs: nowMs,
+          });
+          return;
+        }
+        const revived = { grant, letGo: last.matches('releasing') };
+        enqueue.spawnChild('lease', { id: actorId, input: { sandbox, requestId, untilMs, nowMs, lease, revived } });
       }),
     },
   },

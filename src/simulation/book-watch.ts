@@ -12,7 +12,7 @@ import { sandboxKey } from '../core/sandbox.ts';
 import type { Report } from './violation.ts';
 import type { Witness } from './witness.ts';
 
-type EniSnapshot = SnapshotFrom<typeof eniMachine>;
+export type EniSnapshot = SnapshotFrom<typeof eniMachine>;
 type Seen = { readonly ref: AnyActorRef; book: AddressBook; halves: Halves };
 
 export class BookWatch {

@@ -27,6 +27,8 @@ type Container = {
   /** ADDs and DELs sent so far; an ADD that was sent before the last DEL gives it nothing to keep. */
   sent: number;
   lastDel: number;
+  /** The number of the last DEL that was answered well. */
+  deleted: number;
   pendingAdds: number;
   pendingDels: number;
   /** A call ended without an answer, or an answer came too late: somebody has to delete it. */
@@ -124,8 +126,6 @@ export class Kubelet {
         if (!this.#close(pending)) return null;
         container.pendingAdds -= 1;
         const { code, detail } = failureOf(thrown);
-        // What was under way when the node ended may have been written; a runtime deletes what failed.
-        if (/^the node (stopped|failed)/.test(detail)) container.unsure = container.ip === null || container.unsure;
         this.#trace.line(nodeIndex, id, `ADD ${code}`, this.#clock.nowMs());
         if (node.defective) return null;
         if (code === 'internal') this.#report('alive', `ADD of ${id} answered ${code}: ${detail}`);
@@ -217,6 +217,7 @@ export class Kubelet {
         const told = lease?.grant.address.ipv4 ?? null;
         this.#trace.line(node.index, container.id, `DEL ${told}`, this.#clock.nowMs());
         node.devices.pods.delete(keyOf(container.id));
+        container.deleted = order;
         if (order === container.sent) container.unsure = container.pendingAdds > 0 && container.unsure;
         for (const half of lease === null ? [] : halvesOf(lease.grant.address)) this.#rests(node, half);
       },
@@ -240,8 +241,17 @@ export class Kubelet {
       this.#witness.restUntilMs.set(ip, this.#clock.nowMs() + node.settings.coolDownMs - GRACE_MS);
   }
 
-  /** The daemon of a node has died: whoever waited for it gets no answer. */
-  crashed(nodeIndex: number): void {
+  /**
+   * The daemon of a node has ended: whoever waited for it gets no answer. What an ADD that failed has left on the disk, because the
+   * process ended before it was taken back, is deleted by the runtime; but nothing may be left of a DEL that was answered.
+   */
+  ended(nodeIndex: number): void {
+    for (const container of this.of(nodeIndex) as Iterable<Container>) {
+      if (container.ip !== null || !this.#witness.hasLease(nodeIndex, `${container.id}/eth0`)) continue;
+      if (container.deleted === container.sent && container.pendingAdds === 0)
+        this.#report('10', `${container.id} was told that it is deleted, and after the end of the process has a lease`);
+      container.unsure = true;
+    }
     const lost = this.#pending.filter((pending) => pending.node.index === nodeIndex);
     this.#pending = this.#pending.filter((pending) => pending.node.index !== nodeIndex);
     for (const pending of lost) {
@@ -303,6 +313,7 @@ export class Kubelet {
       ipv6: null,
       sent: 0,
       lastDel: 0,
+      deleted: 0,
       pendingAdds: 0,
       pendingDels: 0,
       unsure: false,

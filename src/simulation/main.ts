@@ -1,11 +1,12 @@
 /**
- * `npm run simulate -- --seeds 2000 [--seed 1] [--steps 2000] [--hazards a,b] [--stack dual] [--trace] [--json]`
+ * `npm run simulate -- --seeds 2000 [--seed 1] [--steps 2000] [--hazards a,b] [--stack dual] [--uncovered] [--trace] [--json]`
  *
- * Runs seeds from `--seed` on (a random one when left out, printed), says how it goes, and ends with what was covered. A violation is
+ * Runs seeds from `--seed` on (a random one when left out, printed), says how it goes, and ends with one line that tells all. A violation is
  * printed with a shortened plan that still shows it; the exit code is then 1.
  */
 import { parseArgs } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
+import { ASSUMPTIONS } from './assumptions.ts';
 import { everything } from './coverage.ts';
 import { runSeeds, type SeedResult, serveSeeds } from './many-seeds.ts';
 import { runScenario } from './run-seed.ts';
@@ -23,6 +24,7 @@ type Arguments = {
   readonly options: ScenarioOptions;
   readonly json: boolean;
   readonly trace: boolean;
+  readonly uncovered: boolean;
 };
 
 function argumentsOf(argv: readonly string[]): Arguments {
@@ -35,6 +37,7 @@ function argumentsOf(argv: readonly string[]): Arguments {
       hazards: { type: 'string', default: '' },
       stack: { type: 'string' },
       trace: { type: 'boolean', default: false },
+      uncovered: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   });
@@ -56,16 +59,19 @@ function argumentsOf(argv: readonly string[]): Arguments {
     options: { steps: number('steps', values.steps), hazards: hazards as Hazard[], ...(stack && { stack }) },
     json: values.json,
     trace: values.trace,
+    uncovered: values.uncovered,
   };
 }
 
-async function simulate({ first, count, options, json, trace }: Arguments): Promise<number> {
+async function simulate({ first, count, options, json, trace, uncovered }: Arguments): Promise<number> {
   const say = (text: string): void => void (json ? process.stderr : process.stdout).write(`${text}\n`);
   const startedMs = performance.now();
   const states = new Set<string>();
   const transitions = new Set<string>();
   const failed: SeedResult[] = [];
-  const sum = { seeds: 0, steps: 0, checks: 0, crashes: 0, crashed: 0 };
+  const sum = { seeds: 0, steps: 0, checks: 0, crashes: 0, crashed: 0, stepsMin: Number.POSITIVE_INFINITY };
+  const combinations = new Set<string>();
+  const opposites = new Map<string, number>();
   const rates = (): string => {
     const seconds = (performance.now() - startedMs) / 1000;
     return `${(sum.seeds / seconds).toFixed(1)} schedules/s, ${Math.round(sum.steps / seconds)} steps/s`;
@@ -82,6 +88,9 @@ async function simulate({ first, count, options, json, trace }: Arguments): Prom
     await runSeeds(seeds, options, new URL(import.meta.url), (result) => {
       sum.seeds += 1;
       sum.steps += result.steps;
+      if (result.violation === null) sum.stepsMin = Math.min(sum.stepsMin, result.steps);
+      combinations.add(result.opposites.join());
+      for (const name of result.opposites) opposites.set(name, (opposites.get(name) ?? 0) + 1);
       sum.checks += result.checks;
       sum.crashes += result.crashes;
       sum.crashed += result.crashes > 0 ? 1 : 0;
@@ -103,20 +112,15 @@ async function simulate({ first, count, options, json, trace }: Arguments): Prom
   };
   const statesCovered = covered(all.states, states);
   const transitionsCovered = covered(all.transitions, transitions);
-  say(
-    `${sum.seeds} seeds (${sum.crashed} with crashes, ${sum.crashes} in all), ${sum.steps} steps, ${sum.checks} checks: ${rates()}`,
-  );
-  say(
-    `chart states ${statesCovered.covered} of ${statesCovered.of}; not: ${statesCovered.missing.join(' ') || 'none'}`,
-  );
-  say(
-    `transitions ${transitionsCovered.covered} of ${transitionsCovered.of}; not: ${transitionsCovered.missing.join(' ') || 'none'}`,
-  );
-  say(
-    failed.length === 0
-      ? 'no violation'
-      : `${failed.length} seeds with a violation: ${failed.map((one) => one.seed).join(' ')}`,
-  );
+  const sides = ASSUMPTIONS.map(({ name }) => {
+    const second = opposites.get(name) ?? 0;
+    return `${name} ${sum.seeds - second}/${second}`;
+  });
+  say(`assumptions about the cloud, ${combinations.size} combinations (one side/its opposite): ${sides.join(', ')}`);
+  if (uncovered) {
+    say(`states that no seed was in: ${statesCovered.missing.join(' ') || 'none'}`);
+    say(`transitions that no seed took: ${transitionsCovered.missing.join(' ') || 'none'}`);
+  }
 
   const violations = [];
   for (const [index, { seed, violation }] of failed.entries()) {
@@ -137,10 +141,19 @@ async function simulate({ first, count, options, json, trace }: Arguments): Prom
     say(`  violates ${invariant} at step ${step}: ${what}`);
     if (trace) await runScenario(scenario, short.plan, { onLine: say });
   }
+  const share = (100 * transitionsCovered.covered) / transitionsCovered.of;
+  const stepsMin = Number.isFinite(sum.stepsMin) ? sum.stepsMin : 0;
+  const found =
+    failed.length === 0 ? 'no violation' : `${failed.length} violated: ${failed.map((one) => one.seed).join(' ')}`;
+  say(
+    `seeds ${first} to ${first + count - 1}: ${found}; ${sum.steps} steps, ${stepsMin} or more in each; ${sum.crashed} seeds with ` +
+      `${sum.crashes} crashes; ${sum.checks} checks; states ${statesCovered.covered} of ${statesCovered.of}, transitions ` +
+      `${transitionsCovered.covered} of ${transitionsCovered.of} (${share.toFixed(1)} %); ${rates()}`,
+  );
   if (json) {
-    const { seeds, steps, checks } = sum;
+    const { seeds, steps, checks, crashed, crashes } = sum;
     process.stdout.write(
-      `${JSON.stringify({ seeds, steps, checks, violations, statesCovered, transitionsCovered })}\n`,
+      `${JSON.stringify({ seeds, steps, stepsMin, crashed, crashes, checks, combinations: combinations.size, violations, statesCovered, transitionsCovered })}\n`,
     );
   }
   return failed.length === 0 ? 0 : 1;

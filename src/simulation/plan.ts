@@ -74,6 +74,17 @@ export type Deed =
       readonly node: number;
       readonly change: 'unassign' | 'assign' | 'detachEni' | 'deleteEni' | 'foreignEni';
       readonly which: number;
+    }
+  /**
+   * Something is done at the nth time from now on that an actor of the node enters a state, while it is in it: what is rarely met by
+   * chance is met at every awkward moment. Where the deed picks an actor or an ENI, it is that one.
+   */
+  | {
+      readonly do: 'ambush';
+      readonly node: number;
+      readonly state: string;
+      readonly nth: number;
+      readonly deeds: readonly Deed[];
     };
 
 export type Decision = Deed & { readonly atMs: number };
@@ -84,7 +95,6 @@ export type PlanKinds = {
   readonly crashes: boolean;
   /** Actors may die of faults of their own. */
   readonly defects: boolean;
-  readonly leaseDefects: boolean;
   readonly outOfBand: boolean;
   /** Some node is, or turns, dual stack: calls for IPv6 fail too. */
   readonly dual: boolean;
@@ -177,9 +187,10 @@ function deeds(chance: Seeded, options: PlanOptions, node: number, pods: Pods): 
     if (chance.chance(0.2)) return [restart(chance, node)];
     return [crash(chance, node)];
   }
-  if (kind < 0.14 && options.faults) return [fault(chance, node, options.dual)];
-  if (kind < 0.15 && options.defects) return [defect(chance, node, options.leaseDefects)];
-  if (kind < 0.17 && options.outOfBand) return [outOfBand(chance, node)];
+  if (kind < 0.13 && options.faults) return fault(chance, node, options.dual);
+  if (kind < 0.14 && options.defects) return [defect(chance, node)];
+  if (kind < 0.155 && options.outOfBand) return [outOfBand(chance, node)];
+  if (kind < 0.17) return [ambush(chance, options, node, pods)];
   if (kind < 0.2) {
     const size = chance.between(2, 8);
     return Array.from({ length: size }, () => add(chance, node, newPod(node, pods)));
@@ -192,6 +203,14 @@ function deeds(chance: Seeded, options: PlanOptions, node: number, pods: Pods): 
     const [container] = pods.live.splice(0, 1);
     if (container !== undefined)
       return [del(node, container, pods), add(chance, node, container), del(node, container, pods)];
+  }
+  // Stopped while callers wait, some of whom will not wait for the end.
+  if (kind < 0.333 && options.crashes) {
+    const burst = Array.from({ length: chance.between(1, 6) }, () => ({
+      ...add(chance, node, newPod(node, pods)),
+      abortMs: chance.chance(0.7) ? chance.between(0, 1_800) : null,
+    }));
+    return [...burst, { ...restart(chance, node), drainMs: 2_000 }];
   }
   if (kind < 0.34) return [{ do: 'del', node, container: `unknown-${node}-${chance.between(0, 99)}` }];
   if (chance.chance(pods.live.length > pods.goal ? 0.8 : 0.15)) {
@@ -225,29 +244,58 @@ function del(node: number, container: string, pods: Pods): Deed {
   return { do: 'del', node, container };
 }
 
-function add(chance: Seeded, node: number, container: string): Deed {
+function add(chance: Seeded, node: number, container: string): Deed & { do: 'add' } {
   const withinMs = chance.pick([300, 2_000, 10_000, 30_000, 110_000]);
   return { do: 'add', node, container, withinMs, abortMs: chance.chance(0.08) ? chance.between(0, 4_000) : null };
 }
 
-function crash(chance: Seeded, node: number): Deed {
+function crash(chance: Seeded, node: number): Deed & { do: 'crash' } {
   const point = chance.pick(CRASH_POINTS);
   const downMs = chance.pick([1, 50, 1_000, 5_000, 60_000]);
   return { do: 'crash', node, point, nth: chance.between(1, 4), downMs, kept: chance.fraction() };
 }
 
-function restart(chance: Seeded, node: number): Deed {
+function restart(chance: Seeded, node: number): Deed & { do: 'restart' } {
   const againMs = chance.chance(0.5) ? chance.between(0, 400) : null;
   return { do: 'restart', node, drainMs: chance.pick([0, 2_000]), downMs: chance.pick([1, 500, 20_000]), againMs };
 }
 
-function defect(chance: Seeded, node: number, leases: boolean): Deed {
-  const of = chance.pick(['eni', 'eni', 'supervisor', leases ? 'lease' : 'eni'] as const);
+function defect(chance: Seeded, node: number): Deed {
+  const of = chance.pick(['eni', 'eni', 'supervisor', 'lease'] as const);
   return { do: 'defect', node, of, which: chance.between(0, 999), forMs: chance.pick([10, 5_000, 60_000]) };
 }
 
-function fault(chance: Seeded, node: number, dual: boolean): Deed {
+function fault(chance: Seeded, node: number, dual: boolean): readonly Deed[] {
   const kind = chance.fraction();
+  // An answer is lost, and then the same call is refused for good: it may have been carried out.
+  if (kind < 0.03) {
+    const forMs = chance.pick([5_000, 30_000]);
+    const api = 'CreateNetworkInterface';
+    const code = chance.pick([
+      'Forbidden.RAM',
+      'InvalidVSwitchId.IpNotEnough',
+      'IdempotentFailed',
+      'InternalError',
+    ] as const);
+    const lost: Fault = { api, times: 1, params: {}, effect: 'drop', how: 'close' };
+    const refused: Fault = {
+      api,
+      times: chance.between(1, 8),
+      params: {},
+      effect: 'fail',
+      code,
+      status: null,
+      message: null,
+    };
+    const first: Deed = { do: 'callFault', fault: lost, forMs };
+    return chance.chance(0.7)
+      ? [{ do: 'callFault', fault: refused, forMs }]
+      : [first, { do: 'callFault', fault: { ...refused, times: 200 }, forMs }];
+  }
+  return [oneFault(chance, node, kind, dual)];
+}
+
+function oneFault(chance: Seeded, node: number, kind: number, dual: boolean): Deed {
   if (kind < 0.1) return { do: 'drySwitch', vSwitch: chance.between(0, 1), forMs: chance.between(1_000, 60_000) };
   if (kind < 0.2) {
     const lateMs = chance.pick([500, 3_000, 45_000]);
@@ -297,9 +345,87 @@ function callFault(chance: Seeded, dual: boolean): Fault {
   }
 }
 
-function outOfBand(chance: Seeded, node: number): Deed {
+function outOfBand(chance: Seeded, node: number): Deed & { do: 'outOfBand' } {
   const change = chance.pick(['unassign', 'assign', 'detachEni', 'deleteEni', 'foreignEni'] as const);
   return { do: 'outOfBand', node, change, which: chance.between(0, 999) };
+}
+
+/** States in which something is under way; those that are left within the step that entered them cannot be met. */
+const MOMENTS = [
+  'node.starting.calling',
+  'node.recovering.calling',
+  'node.running.draining',
+  'eni.creating.calling',
+  'eni.creating.backingOff',
+  'eni.creating.searching',
+  'eni.creating.searchingLater',
+  'eni.attaching.calling',
+  'eni.attaching.waiting',
+  'eni.attaching.describing',
+  'eni.attaching.backingOff',
+  'eni.settling.calling',
+  'eni.settling.backingOff',
+  'eni.inUse.resting.comparing',
+  'eni.inUse.assigning.calling',
+  'eni.inUse.unassigning',
+  'eni.inUse.backingOff',
+  'eni.inUse.confirming',
+  'eni.inUse.confirming',
+  'eni.lost.waiting',
+  'eni.lost.recalling',
+  'eni.draining.calling',
+  'eni.draining.backingOff',
+  'eni.detaching.describing',
+  'eni.detaching.calling',
+  'eni.detaching.backingOff',
+  'eni.deleting.calling',
+  'eni.deleting.describing',
+  'eni.deleting.backingOff',
+  'eni.stuck',
+  'lease.opening.allocating',
+  'lease.persisting',
+  'lease.persisting',
+  'lease.releasing',
+  'idlePool.backingOff',
+] as const;
+
+function ambush(chance: Seeded, options: PlanOptions, node: number, pods: Pods): Deed {
+  const state = chance.pick(MOMENTS);
+  return { do: 'ambush', node, state, nth: chance.between(1, 3), deeds: surprise(chance, options, node, pods, state) };
+}
+
+function surprise(chance: Seeded, options: PlanOptions, node: number, pods: Pods, state: string): readonly Deed[] {
+  const gone = (): readonly Deed[] =>
+    pods.live.slice(0, chance.between(1, 8)).map((container) => ({ do: 'del', node, container }));
+  const come = (): readonly Deed[] =>
+    Array.from({ length: chance.between(1, 6) }, () => add(chance, node, newPod(node, pods)));
+  const again = (): readonly Deed[] => (pods.live.length > 0 ? [add(chance, node, any(chance, pods.live))] : come());
+  const kind = chance.fraction();
+  if (kind < 0.2 && options.crashes)
+    return [chance.chance(0.3) ? restart(chance, node) : { ...crash(chance, node), point: 'now' }];
+  if (kind < 0.4 && options.faults) {
+    if (chance.chance(0.4)) {
+      const port = chance.pick(['store', 'kernel'] as const);
+      return [{ do: 'portFault', node, port, times: 1 }];
+    }
+    return fault(chance, node, options.dual);
+  }
+  if (kind < 0.55 && options.defects && (state.startsWith('eni.') || state.startsWith('lease.')))
+    return [
+      {
+        do: 'defect',
+        node,
+        of: state.startsWith('eni.') ? 'eni' : 'lease',
+        which: 0,
+        forMs: chance.pick([5_000, 60_000, 300_000]),
+      },
+    ];
+  if (kind < 0.75 && options.outOfBand && state.startsWith('eni.'))
+    return [
+      { ...outOfBand(chance, node), change: chance.pick(['detachEni', 'detachEni', 'unassign', 'deleteEni'] as const) },
+    ];
+  if (kind < 0.85) return come();
+  return kind < 0.93 ? gone() : again();
 }
 
 function any(chance: Seeded, list: readonly string[]): string {

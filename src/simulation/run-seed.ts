@@ -6,11 +6,15 @@ import { World, type WorldOptions } from './world.ts';
 export type Outcome = {
   readonly seed: number;
   readonly steps: number;
+  /** Decisions of the plan that were carried out before the run was left to rest. */
+  readonly decided: number;
   readonly checks: number;
   readonly violation: Violation | null;
   /** Of the trace: equal for equal runs. */
   readonly hash: string;
   readonly crashes: number;
+  /** Assumptions about the cloud of which this seed tries the opposite. */
+  readonly opposites: readonly string[];
   readonly states: ReadonlySet<string>;
   readonly transitions: ReadonlySet<string>;
 };
@@ -38,7 +42,7 @@ export async function runScenario(
     process.off('uncaughtException', onThrown);
     process.off('unhandledRejection', onThrown);
   }
-  const { steps, trace, witness, nodes } = world;
+  const { steps, decided, trace, witness, nodes } = world;
   const uncaught: Violation | null =
     thrown.length === 0
       ? null
@@ -51,10 +55,12 @@ export async function runScenario(
   return {
     seed: scenario.seed,
     steps,
+    decided,
     checks: witness.checks,
     violation: uncaught ?? world.violation,
     hash: trace.hash,
     crashes: nodes.reduce((sum, node) => sum + Math.max(0, node.lives - 1), 0),
+    opposites: scenario.opposites,
     states: trace.states,
     transitions: trace.transitions,
   };

@@ -1,61 +1,32 @@
-/**
- * One seed's world: how many nodes of which type, their settings, the cloud's delays and the cloud assumptions that the seed tries.
- *
- * `assumptions` are what facts about the real cloud are not certain of; every seed takes one side of each, so that a run over many
- * seeds is a run over their matrix. Some that the model has no switch for are not tried: see `ASSUMPTIONS`.
- */
+/** One seed's world: how many nodes of which type, their settings, the cloud's delays and the sides of the assumptions that it takes. */
 import { defaultSettings, type Settings } from '../core/settings.ts';
 import { INSTANCE_TYPES, type InstanceType } from '../vpc/instance-types.ts';
 import { type Settings as CloudSettings, defaultSettings as cloudDefaults } from '../vpc/settings.ts';
 import { defaultTopology, type Topology } from '../vpc/topology.ts';
+import { drawAssumptions } from './assumptions.ts';
 import { withDrifts } from './drifts.ts';
 import { type Decision, type PlanKinds, planOf } from './plan.ts';
 import { Seeded } from './seeded.ts';
 
-export type Assumption = {
-  readonly name: string;
-  /** What the one side, and what the other, sets over the realistic profile. */
-  readonly sides: readonly [Partial<CloudSettings>, Partial<CloudSettings>];
-  readonly delays: readonly [Partial<CloudSettings['delays']>, Partial<CloudSettings['delays']>];
-};
-
-const none = [{}, {}] as const;
-
-/** Sources: facts/ecs.md, the lines marked [E]; settings.ts of the model. */
-export const ASSUMPTIONS: readonly Assumption[] = [
-  { name: 'conflicts', sides: [{ conflicts: true }, { conflicts: false }], delays: none },
-  { name: 'unknownEni', sides: [{ unknownEni: 'error' }, { unknownEni: 'empty' }], delays: none },
-  { name: 'pageMax', sides: [{ pageMax: 500 }, { pageMax: 2 }], delays: none },
-  { name: 'creating', sides: none, delays: [{ creatingMs: 0 }, { creatingMs: 1_500 }] },
-  { name: 'device', sides: none, delays: [{ deviceMs: 0 }, { deviceMs: 2_000 }] },
-  { name: 'deleting', sides: none, delays: [{ deletingMs: 0 }, { deletingMs: 2_000 }] },
-  { name: 'metadata', sides: none, delays: [{ metadataMacMs: 0 }, { metadataMacMs: 8_000 }] },
-];
-
-const DESCRIBE_LAG: Assumption = {
-  name: 'describeLag',
-  sides: none,
-  delays: [{ describeLagMs: 0 }, { describeLagMs: 1_500 }],
-};
-
 /**
- * What the actors of today are known not to survive, or have no means against yet; each is left out until it is asked for.
+ * What the actors have no means against yet; left out until it is asked for.
  *
- * outOfBand: somebody else changes our ENIs, in every seed · leaseDefects: the actor of a lease dies of a fault of its own ·
- * describeLag: Describe tells of changes late, also after a crash.
+ * outOfBand: somebody else changes our ENIs, in every seed and not in a third of them.
  */
-export const HAZARDS = ['outOfBand', 'leaseDefects', 'describeLag'] as const;
+export const HAZARDS = ['outOfBand'] as const;
 export type Hazard = (typeof HAZARDS)[number];
 
 export const STACKS = ['ipv4', 'dual', 'turnsDual'] as const;
 export type Stack = (typeof STACKS)[number];
 
-export type ScenarioOptions = Partial<Omit<PlanKinds, 'leaseDefects' | 'dual'>> & {
+export type ScenarioOptions = Partial<Omit<PlanKinds, 'dual'>> & {
   /** For all nodes: a third of the seeds is dual stack, and some of those become so at their first restart. */
   readonly stack?: Stack;
-  /** Steps aimed at; the plan is made as long as experience says it takes. */
+  /** Steps that a run makes before it is left to rest; the rest comes on top of them. */
   readonly steps: number;
   readonly hazards?: readonly Hazard[];
+  /** Over what the seed says, on every node: for what has to hold under one configuration. */
+  readonly settings?: Partial<Settings>;
 };
 
 export type Scenario = {
@@ -70,12 +41,13 @@ export type Scenario = {
   /** Names of the assumptions whose second side is tried. */
   readonly opposites: readonly string[];
   readonly startMs: number;
+  /** Steps after which the rest of the plan is left out. */
+  readonly steps: number;
+  /** Long enough for so many steps, since each decision is one. */
   readonly plan: readonly Decision[];
 };
 
 const START_MS = 1_700_000_000_000;
-/** Measured: steps that one decision leads to. */
-const STEPS_PER_DECISION = 4.2;
 
 export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
   const hazards = options.hazards ?? [];
@@ -86,21 +58,15 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     dual: stack !== 'ipv4',
     faults: options.faults ?? seed % 4 !== 0,
     crashes: options.crashes ?? seed % 3 !== 0,
-    defects: options.defects ?? seed % 5 === 2,
-    outOfBand: has('outOfBand') || (options.outOfBand ?? seed % 6 === 5),
-    leaseDefects: has('leaseDefects'),
+    defects: options.defects ?? seed % 5 < 2,
+    outOfBand: has('outOfBand') || (options.outOfBand ?? seed % 3 === 2),
   };
   const nodes = chance.pick([1, 1, 2, 3]);
   const drawn = chance.pick(['ecs.g7.large', 'ecs.g6.large', 'ecs.g5.xlarge', 'lab.tiny', 'ecs.g7.xlarge']);
   const instanceType = stack !== 'ipv4' && drawn === 'ecs.g5.xlarge' ? UNEVEN.instanceType : drawn;
   const topology = { ...defaultTopology(instanceType, nodes), instanceTypes: [UNEVEN] };
-  const opposites: string[] = [];
-  let cloud = { ...cloudDefaults('realistic'), jitter: chance.pick([0, 0.3, 0.9]) };
-  for (const { name, sides, delays } of has('describeLag') ? [...ASSUMPTIONS, DESCRIBE_LAG] : ASSUMPTIONS) {
-    const side = chance.chance(0.5) ? 1 : 0;
-    if (side === 1) opposites.push(name);
-    cloud = { ...cloud, ...sides[side], delays: { ...cloud.delays, ...delays[side] } };
-  }
+  const base = { ...cloudDefaults('realistic'), jitter: chance.pick([0, 0.3, 0.9]) };
+  const { cloud, opposites } = drawAssumptions(new Seeded(seed, 'assumptions'), base);
   const maxIdle = chance.pick([0, 2, 5, 10]);
   const policies = new Seeded(seed, 'policies');
   const settings = topology.instances.map(
@@ -118,12 +84,13 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
       waitingMax: policies.chance(0.25) ? 3 : 1_000,
       ...poolSettings(policies),
       ...collectorSettings(new Seeded(seed, `collector ${name}`)),
+      ...options.settings,
     }),
   );
   const choices = {
     ...kinds,
     nodes,
-    decisions: Math.ceil(options.steps / STEPS_PER_DECISION),
+    decisions: options.steps,
     startMs: START_MS + chance.between(0, 3_000),
     capacity: CAPACITY[instanceType] ?? 10,
   };
@@ -139,6 +106,7 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     stack,
     opposites,
     startMs: START_MS,
+    steps: options.steps,
     plan,
   };
 }

@@ -17,7 +17,7 @@ export async function shorten(
   options: WorldOptions = {},
   runsMax = 400,
 ): Promise<Shortened | null> {
-  const first = (await runScenario(scenario, scenario.plan, options)).violation;
+  const { violation: first, decided } = await runScenario(scenario, scenario.plan, options);
   if (first === null) return null;
   let runs = 1;
   const fails = async (plan: readonly Decision[]): Promise<Violation | null> => {
@@ -25,10 +25,8 @@ export async function shorten(
     const { violation } = await runScenario(scenario, plan, options);
     return violation?.invariant === first.invariant ? violation : null;
   };
-  // Nothing decided after the violation matters, unless it shows only at rest.
-  const before = scenario.plan.filter((decision) => decision.atMs <= scenario.startMs + first.atMs);
-  let found = (await fails(before)) ?? first;
-  let plan: readonly Decision[] = found === first && before.length < scenario.plan.length ? scenario.plan : before;
+  let found = first;
+  let plan: readonly Decision[] = scenario.plan.slice(0, decided);
   let parts = 2;
   while (plan.length > 1 && runs < runsMax) {
     const size = Math.ceil(plan.length / parts);

@@ -3,7 +3,7 @@
  *
  * The daemon is the production one from its actors up: `startNode` with fakes for ports and virtual timers.
  */
-import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
+import type { AnyActorRef, AnyMachineSnapshot, InspectionEvent } from 'xstate';
 import { type NodeSystem, startNode } from '../../actors/node.ts';
 import type { NodePorts } from '../../actors/ports.ts';
 import { EnactorError } from '../core/errors.ts';
@@ -52,8 +52,8 @@ export type SimNodeOptions = {
   readonly plant: (ports: NodePorts) => NodePorts;
   /** For a person who looks at one seed. */
   readonly log: Log;
-  /** The daemon has died; its callers have to be told. */
-  readonly onCrash: () => void;
+  /** The daemon has ended; its callers have to be told. */
+  readonly onEnd: () => void;
 };
 
 /** What runs the process waits for so long before it starts it again. */
@@ -92,6 +92,8 @@ export class SimNode {
   readonly #options: SimNodeOptions;
   readonly #chance: Seeded;
   #dirty = false;
+  #ambushes: { readonly state: string; left: number; readonly strike: (met: AnyActorRef) => void }[] = [];
+  #states = new WeakMap<AnyActorRef, ReadonlySet<string>>();
   #armed: { crash: Crash; left: number } | null = null;
 
   constructor(options: SimNodeOptions) {
@@ -147,6 +149,7 @@ export class SimNode {
         if (event.type === '@xstate.microstep') {
           this.#dirty = true;
           trace.microstep(this.index, event, life.nowMs());
+          this.#meet(event);
           const ref = event.actorRef as AnyActorRef;
           const snapshot = event.snapshot as AnyMachineSnapshot;
           const { id: chart } = (ref as unknown as { logic: { id?: string } }).logic; // not in XState's type of a reference
@@ -178,14 +181,14 @@ export class SimNode {
     if (chart === 'eni' || chart === 'lease') this.#children.push(ref);
   }
 
-  /** The next thing this actor hears kills it. False when there is none. */
-  breakActor(of: 'eni' | 'lease' | 'supervisor', which: number): boolean {
+  /** The next thing this actor hears kills it: `who`, or one of a kind. False when there is none. */
+  breakActor(of: 'eni' | 'lease' | 'supervisor', which: number, who: AnyActorRef | null): boolean {
     const known =
       of === 'supervisor'
         ? [...this.#actors].filter(([chart]) => chart !== 'node').map(([, ref]) => ref)
         : this.#children.filter((ref) => ref.id.startsWith(of) && ref.getSnapshot().status === 'active');
-    const ref = known[which % Math.max(1, known.length)];
-    if (ref === undefined || !this.up) return false;
+    const ref = who ?? known[which % Math.max(1, known.length)];
+    if (ref === undefined || ref.getSnapshot().status !== 'active' || !this.up) return false;
     const broken = ref as unknown as { logic: object }; // not in XState's type of a reference
     broken.logic = Object.assign(Object.create(broken.logic), {
       transition: () => {
@@ -258,6 +261,26 @@ export class SimNode {
 
   disarm(): void {
     this.#armed = null;
+    this.#ambushes = [];
+  }
+
+  /** Calls `strike` the nth time from now on that an actor enters the state, in a step of its own while it is in it. */
+  ambush(state: string, nth: number, strike: (met: AnyActorRef) => void): void {
+    this.#ambushes.push({ state, left: nth, strike });
+  }
+
+  #meet(event: InspectionEvent & { type: '@xstate.microstep' }): void {
+    if (this.#ambushes.length === 0) return;
+    const ref = event.actorRef as AnyActorRef;
+    const now = new Set((event.snapshot as AnyMachineSnapshot)._nodes?.map((node) => node.id));
+    const before = this.#states.get(ref) ?? new Set();
+    this.#states.set(ref, now);
+    for (const one of this.#ambushes) {
+      if (!now.has(one.state) || before.has(one.state)) continue;
+      one.left -= 1;
+      if (one.left === 0) this.life.after(0, () => one.strike(ref));
+    }
+    this.#ambushes = this.#ambushes.filter(({ left }) => left > 0);
   }
 
   #pass(point: CrashPoint): void {
@@ -275,12 +298,12 @@ export class SimNode {
   }
 
   #end(kept: number, downMs: number): void {
-    const { witness, cloud, onCrash } = this.#options;
+    const { witness, cloud, onEnd } = this.#options;
     this.life.end();
     this.system = null;
     this.disk.crash(Math.round(kept * this.disk.pending));
     witness.recovered(this.index, this.disk.synced('leases'));
-    onCrash();
+    onEnd();
     cloud.clock.after(downMs, () => this.start());
   }
 

@@ -90,6 +90,12 @@ export class Witness {
     }
   }
 
+  /** A sandbox's lease on a node's disk. */
+  hasLease(node: number, sandbox: string): boolean {
+    for (const lease of this.leased.values()) if (lease.node === node && lease.sandbox === sandbox) return true;
+    return false;
+  }
+
   #lease(node: number, sandbox: string, { grant }: Lease): void {
     for (const ip of halvesOf(grant.address)) {
       this.checks += 1;

@@ -9,6 +9,7 @@
  * node serves and can still answer. As each call leaves that creates or destroys: that its intent is on the disk; at rest, that none is
  * open. Not checked: rates per API (the limit is the real adapter's).
  */
+import type { AnyActorRef } from 'xstate';
 import type { NodePorts } from '../../actors/ports.ts';
 import type { Log } from '../ports/log.ts';
 import { INSTANCE_TYPES, type InstanceType } from '../vpc/instance-types.ts';
@@ -16,9 +17,10 @@ import { VpcModel } from '../vpc/model.ts';
 import type { Change } from '../vpc/out-of-band.ts';
 import { COUNTING_ENTROPY } from '../vpc/world.ts';
 import { checkRest } from './at-rest.ts';
+import type { EniSnapshot } from './book-watch.ts';
 import { FakeKubernetes } from './fake-kubernetes.ts';
 import { Kubelet } from './kubelet.ts';
-import type { Decision } from './plan.ts';
+import type { Decision, Deed } from './plan.ts';
 import type { Scenario } from './scenario.ts';
 import { Seeded } from './seeded.ts';
 import { SimNode } from './sim-node.ts';
@@ -56,6 +58,8 @@ export class World {
   readonly kubelet: Kubelet;
   readonly apiServer = new FakeKubernetes();
   steps = 0;
+  /** Decisions of the plan that were carried out. */
+  decided = 0;
   violation: Violation | null = null;
   readonly #scenario: Scenario;
   readonly #stepsMax: number;
@@ -97,7 +101,7 @@ export class World {
           report,
           plant: options.plant ?? ((ports) => ports),
           log: options.log ?? quiet,
-          onCrash: () => this.kubelet.crashed(index),
+          onEnd: () => this.kubelet.ended(index),
         }),
     );
     this.kubelet = new Kubelet({ ...this, report });
@@ -108,9 +112,11 @@ export class World {
     for (const node of this.nodes) node.start();
     await this.#settled();
     for (const decision of plan) {
+      if (this.steps >= this.#scenario.steps) break;
       await this.#until(decision.atMs);
       if (this.violation !== null) return false;
-      this.#decide(decision);
+      this.decided += 1;
+      this.#decide(decision, null);
       await this.#settled();
     }
     await this.#rest();
@@ -233,7 +239,8 @@ export class World {
     this.kubelet.check();
   }
 
-  #decide(decision: Decision): void {
+  /** `who`: the actor in an ambush. */
+  #decide(decision: Deed, who: AnyActorRef | null): void {
     const node = 'node' in decision ? this.nodes[decision.node] : undefined;
     switch (decision.do) {
       case 'add':
@@ -252,7 +259,7 @@ export class World {
         node?.restart(decision.downMs, decision.drainMs, decision.againMs);
         return;
       case 'defect': {
-        if (node === undefined || !node.breakActor(decision.of, decision.which)) return;
+        if (node === undefined || !node.breakActor(decision.of, decision.which, who)) return;
         const { life } = node;
         life.after(decision.forMs, () => node.restart(1));
         return;
@@ -282,7 +289,12 @@ export class World {
         this.#drySwitch(decision.vSwitch, decision.forMs);
         return;
       case 'outOfBand':
-        if (node !== undefined) this.#outOfBand(node, decision);
+        if (node !== undefined) this.#outOfBand(node, decision, who);
+        return;
+      case 'ambush':
+        node?.ambush(decision.state, decision.nth, (met) => {
+          for (const deed of decision.deeds) this.#decide(deed, met);
+        });
     }
   }
 
@@ -297,11 +309,12 @@ export class World {
     );
   }
 
-  #outOfBand(node: SimNode, { change, which }: Decision & { do: 'outOfBand' }): void {
+  #outOfBand(node: SimNode, { change, which }: Deed & { do: 'outOfBand' }, who: AnyActorRef | null): void {
     const { model } = this.cloud;
     const nowMs = this.clock.nowMs();
     const ours = model.truth(nowMs).enis.filter((eni) => eni.type !== 'Primary' && eni.instanceId === node.instanceId);
-    const eni = ours[which % Math.max(1, ours.length)];
+    const met = who?.id.startsWith('eni:') ? (who.getSnapshot() as EniSnapshot).context.eniId : undefined;
+    const eni = met === undefined ? ours[which % Math.max(1, ours.length)] : ours.find((one) => one.eniId === met);
     this.#disturbed = true;
     let made: Change;
     if (change === 'foreignEni') {

@@ -14,7 +14,7 @@ export function describeEnis(world: World, input: Input<'DescribeNetworkInterfac
   const found: { order: number; view: EniView }[] = [];
   for (const eni of candidates(world, input.eniIds)) {
     const view = eniShown(eni, nowMs);
-    if (view !== null && eniMatches(view, input)) found.push({ order: eni.order, view });
+    if (view !== null && eniMatches(world, view, input)) found.push({ order: eni.order, view });
   }
   found.sort((a, b) => a.order - b.order);
   const page = pageOf(found, (one) => one.order, input.page, bounds(world, 10, 500));
@@ -52,15 +52,20 @@ export function describeSecurityGroups(world: World, input: Input<'DescribeSecur
   return { ...page, items: page.items.map((one) => securityGroupView(world, one)) };
 }
 
-export function describeVSwitches(world: World, input: Input<'DescribeVSwitches'>): Page<VSwitchView> {
+export function describeVSwitches(world: World, input: Input<'DescribeVSwitches'>, nowMs: number): Page<VSwitchView> {
   const found = [...world.vSwitches.values()]
     .filter((vSwitch) => input.vSwitchId === null || vSwitch.vSwitchId === input.vSwitchId)
     .filter((vSwitch) => input.vpcId === null || vSwitch.vpcId === input.vpcId)
     .filter((vSwitch) => input.zoneId === null || vSwitch.zoneId === input.zoneId);
   const page = pageOf(found, (one) => one.order, input.page, bounds(world, 1, 50));
-  return { ...page, items: page.items.map((one) => vSwitchView(world, one)) };
+  const shown = (one: VSwitchRecord): VSwitchView => ({
+    ...vSwitchView(world, one),
+    availableAddresses: world.shownAddresses(one, nowMs),
+  });
+  return { ...page, items: page.items.map(shown) };
 }
 
+/** As it really is. */
 export function vSwitchView(world: World, vSwitch: VSwitchRecord): VSwitchView {
   return {
     vSwitchId: vSwitch.vSwitchId,
@@ -108,7 +113,7 @@ function candidates(world: World, eniIds: readonly string[]): Iterable<EniRecord
   return [...new Set(eniIds)].flatMap((eniId) => world.enis.get(eniId) ?? []);
 }
 
-function eniMatches(eni: EniView, input: Input<'DescribeNetworkInterfaces'>): boolean {
+function eniMatches(world: World, eni: EniView, input: Input<'DescribeNetworkInterfaces'>): boolean {
   const is = (wanted: string | null, value: string | null) => wanted === null || wanted === value;
   return (
     is(input.instanceId, eni.instanceId) &&
@@ -120,7 +125,7 @@ function eniMatches(eni: EniView, input: Input<'DescribeNetworkInterfaces'>): bo
     is(input.primaryIp, eni.primaryIp) &&
     (input.securityGroupId === null || eni.securityGroupIds.includes(input.securityGroupId)) &&
     (input.ips.length === 0 || input.ips.some((ip) => eni.ipv4.includes(ip) || eni.ipv6.includes(ip))) &&
-    tagsMatch(eni.tags, input.tags)
+    tagsMatch(eni.tags, input.tags, world.settings.tagFilters)
   );
 }
 
@@ -135,15 +140,18 @@ function instanceMatches(world: World, instance: InstanceRecord, input: Input<'D
     is(input.zoneId, instance.zoneId) &&
     is(input.status, instance.status) &&
     (input.ips.length === 0 || hasIp()) &&
-    tagsMatch(instance.tags, input.tags)
+    tagsMatch(instance.tags, input.tags, 'all')
   );
 }
 
 function tagsMatch(
   tags: Readonly<Record<string, string>>,
   wanted: readonly { readonly key: string; readonly value: string | null }[],
+  mode: 'all' | 'any',
 ): boolean {
-  return wanted.every(({ key, value }) => Object.hasOwn(tags, key) && (value === null || tags[key] === value));
+  const has = ({ key, value }: (typeof wanted)[number]): boolean =>
+    Object.hasOwn(tags, key) && (value === null || tags[key] === value);
+  return wanted.length === 0 || (mode === 'all' ? wanted.every(has) : wanted.some(has));
 }
 
 function bounds(world: World, min: number, max: number, byDefault = 10) {

@@ -20,14 +20,21 @@ export function assignAddresses(
 ): { readonly eniId: string; readonly ips: readonly string[] } {
   const eni = changeable(world, input.eniId, moment);
   const vSwitch = world.vSwitch(eni.vSwitchId);
-  const count = 'count' in input.want ? input.want.count : input.want.ips.length;
+  const want =
+    world.settings.shortAssigns && family === 4 ? atMost(input.want, world.availableAddresses(vSwitch)) : input.want;
+  const count = 'count' in want ? want.count : want.ips.length;
   if (family === 6 && vSwitch.ipv6Space === null) throw cloudError('InvalidVSwitch.Ipv6NotTurnOn', eni.vSwitchId);
   checkQuota(world, eni, family, count);
   if (family === 4) checkGroupRoom(world, eni.securityGroupIds, count);
-  const ips = pickAddresses(world, vSwitch, family, input.want, []);
+  const ips = pickAddresses(world, vSwitch, family, want, []);
   eni.busyUntilMs = moment.answerMs;
   for (const ip of ips) addIp(world, eni, ip, moment);
   return { eniId: eni.eniId, ips };
+}
+
+/** Chosen addresses are given or refused, never fewer. */
+function atMost(want: Want, available: number): Want {
+  return 'count' in want ? { count: Math.min(want.count, available) } : want;
 }
 
 export function unassignAddresses(

@@ -1,5 +1,5 @@
 /**
- * An ENI's life: (Creating ->) Available -> Attaching -> InUse -> Detaching -> Available -> Deleting -> gone.
+ * An ENI's life: (Creating ->) Available | CreateFailed -> Attaching -> InUse -> Detaching -> Available -> Deleting -> gone.
  *
  * A call starts a transition, `happen` ends it when its time has come. An attach that fails goes back to Available without a
  * word, as the real one does.
@@ -27,9 +27,10 @@ export function createEni(world: World, input: Input<'CreateNetworkInterface'>, 
   checkGroupRoom(world, input.securityGroupIds, 1 + countOf(input.ipv4));
   const eni = makeEni(world, { ...input, type: 'Secondary' }, moment);
   const creatingMs = moment.transition?.lastsMs ?? world.delayMs('creatingMs');
-  if (creatingMs > 0) {
+  const fails = moment.transition?.fails === true;
+  if (creatingMs > 0 || fails) {
     eni.status = eni.shownStatus = 'Creating';
-    world.plan(eni, 'created', moment.answerMs + creatingMs);
+    world.plan(eni, fails ? 'createFailed' : 'created', moment.answerMs + creatingMs);
   }
   return eniTruth(eni);
 }
@@ -109,6 +110,7 @@ export function detachEni(world: World, input: Input<'DetachNetworkInterface'>, 
   if (!world.instances.has(input.instanceId)) throw cloudError('InvalidEcsId.NotFound');
   if (eni.serviceManaged) throw cloudError('InvalidOperation.EniServiceManaged');
   if (eni.type === 'Primary') throw cloudError('InvalidOperation.DetachPrimaryEniNotAllowed');
+  if (eni.status === 'Available' && world.settings.detachAvailable === 'accept') return null;
   if (eni.status !== 'InUse' && eni.status !== 'Detaching') {
     throw cloudError('InvalidOperation.InvalidEniState', 'InUse', eni.status);
   }
@@ -127,10 +129,10 @@ export function deleteEni(world: World, input: Input<'DeleteNetworkInterface'>, 
   const eni = world.eni(input.eniId);
   if (eni.serviceManaged) throw cloudError('InvalidOperation.EniServiceManaged');
   if (eni.type === 'Primary') throw cloudError('InvalidOperation.InvalidEniType');
-  if (eni.status !== 'Available' && eni.status !== 'Deleting') {
+  if (eni.status !== 'Available' && eni.status !== 'Deleting' && eni.status !== 'CreateFailed') {
     throw cloudError('InvalidOperation.InvalidEniState', 'Available', eni.status);
   }
-  if (eni.status === 'Available') world.setStatus(eni, 'Deleting', moment.nowMs);
+  if (eni.status !== 'Deleting') world.setStatus(eni, 'Deleting', moment.nowMs);
   eni.epoch += 1; // a repeated delete cures one that is stuck
   const deletingMs = moment.transition?.lastsMs ?? world.delayMs('deletingMs');
   world.plan(eni, 'deleted', moment.answerMs + deletingMs);
@@ -142,6 +144,7 @@ export function happen(world: World, due: Due): void {
   const eni = world.enis.get(due.eniId);
   if (eni === undefined || eni.epoch !== due.epoch) return;
   if (due.step === 'created') world.setStatus(eni, 'Available', due.atMs);
+  if (due.step === 'createFailed') world.setStatus(eni, 'CreateFailed', due.atMs);
   if (due.step === 'attached') becomeInUse(world, eni, due.atMs);
   if (due.step === 'plugged') plug(world, eni, due.atMs);
   if (due.step === 'attachFailed' || due.step === 'detached') becomeAvailable(world, eni, due.atMs);

@@ -60,7 +60,7 @@ const handlers: Handlers = {
   DescribeInstanceTypes: describeInstanceTypes,
   DescribeInstances: (world, input, { nowMs }) => describeInstances(world, input, nowMs),
   DescribeSecurityGroups: describeSecurityGroups,
-  DescribeVSwitches: describeVSwitches,
+  DescribeVSwitches: (world, input, { nowMs }) => describeVSwitches(world, input, nowMs),
   DescribeVSwitchAttributes: (world, input) => vSwitchView(world, world.vSwitch(input.vSwitchId)),
 };
 

@@ -30,6 +30,8 @@ export type Delays = {
   readonly metadataMacMs: number;
   /** From the answer of an assign or unassign until the metadata service agrees. */
   readonly metadataAddressMs: number;
+  /** How old the count of a vSwitch's free addresses may be that DescribeVSwitches tells. */
+  readonly freeCountMs: number;
 };
 
 export type Profile = 'realistic' | 'fast';
@@ -52,6 +54,7 @@ export const PROFILES: Readonly<Record<Profile, Delays>> = {
     describeLagMs: 0,
     metadataMacMs: 1_000,
     metadataAddressMs: 1_000,
+    freeCountMs: 0,
   },
   fast: {
     createCallMs: 3,
@@ -70,6 +73,7 @@ export const PROFILES: Readonly<Record<Profile, Delays>> = {
     describeLagMs: 0,
     metadataMacMs: 2,
     metadataAddressMs: 2,
+    freeCountMs: 0,
   },
 };
 
@@ -83,6 +87,12 @@ export type Settings = {
   readonly throttlePerMinute: Readonly<Record<string, number>>;
   /** Concurrent assigns and unassigns on one ENI answer Operation.Conflict. */
   readonly conflicts: boolean;
+  /** Detach of an ENI that is Available: refused for its state, or taken for done. No source tells which. */
+  readonly detachAvailable: 'refuse' | 'accept';
+  /** Several tags in one DescribeNetworkInterfaces: an ENI must have all of them, or one. Only the first is plausible. */
+  readonly tagFilters: 'all' | 'any';
+  /** An Assign that asks for more than the vSwitch has: refused as a whole, or answered with what there is, even with none. */
+  readonly shortAssigns: boolean;
   /** DescribeNetworkInterfaceAttribute of an unknown id: both have been seen. */
   readonly unknownEni: 'error' | 'empty';
   /** Upper bound on every page of NextToken paging, to see paging with few resources. */
@@ -107,6 +117,9 @@ export function defaultSettings(profile: Profile): Settings {
     jitter: 0,
     throttlePerMinute: {},
     conflicts: true,
+    detachAvailable: 'refuse',
+    tagFilters: 'all',
+    shortAssigns: false,
     unknownEni: 'error',
     pageMax: 500,
     enisInRegion: 5_000,

@@ -1,5 +1,5 @@
 /** Things that will happen to ENIs by themselves, in order of their time, then of their making. Time only comes from outside. */
-export type Step = 'created' | 'attached' | 'plugged' | 'attachFailed' | 'detached' | 'deleted';
+export type Step = 'created' | 'createFailed' | 'attached' | 'plugged' | 'attachFailed' | 'detached' | 'deleted';
 
 export type Due = {
   readonly atMs: number;

@@ -83,6 +83,7 @@ export class World {
   readonly #entropy: VpcEntropy;
   readonly #listeners = new Set<VpcListener>();
   readonly #counts = new Map<string, number>();
+  readonly #shown = new Map<string, { readonly atMs: number; readonly count: number }>();
 
   constructor(regionId: string, ownerId: string, settings: Settings, entropy: VpcEntropy) {
     this.regionId = regionId;
@@ -153,6 +154,17 @@ export class World {
 
   availableAddresses(vSwitch: VSwitchRecord): number {
     return Math.max(0, vSwitch.space.free - vSwitch.withheld);
+  }
+
+  /** What DescribeVSwitches tells: a count that may be a while old. */
+  shownAddresses(vSwitch: VSwitchRecord, nowMs: number): number {
+    const { freeCountMs } = this.settings.delays;
+    if (freeCountMs === 0) return this.availableAddresses(vSwitch);
+    const known = this.#shown.get(vSwitch.vSwitchId);
+    if (known !== undefined && nowMs - known.atMs < freeCountMs / this.settings.speed) return known.count;
+    const count = this.availableAddresses(vSwitch);
+    this.#shown.set(vSwitch.vSwitchId, { atMs: nowMs, count });
+    return count;
   }
 
   addressesInGroup(securityGroupId: string): number {

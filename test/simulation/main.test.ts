@@ -28,14 +28,26 @@ t.test(
     const { status, stdout, stderr } = run('--seeds', '3', '--seed', '1', '--steps', '200', '--json');
     t.equal(status, 0, `${stderr}`);
     const told = JSON.parse(`${stdout}`) as Record<string, unknown>;
-    t.strictSame(Object.keys(told), ['seeds', 'steps', 'checks', 'violations', 'statesCovered', 'transitionsCovered']);
+    t.strictSame(Object.keys(told), [
+      'seeds',
+      'steps',
+      'stepsMin',
+      'crashed',
+      'crashes',
+      'checks',
+      'combinations',
+      'violations',
+      'statesCovered',
+      'transitionsCovered',
+    ]);
+    t.ok(Number(told.stepsMin) >= 200, 'every seed makes as many steps as asked');
     t.match(told, { seeds: 3, violations: [] });
     t.ok(Number(told.steps) > 200);
     t.ok(Number(told.checks) > 200);
     const { covered, of, missing } = told.transitionsCovered as { covered: number; of: number; missing: string[] };
     t.ok(covered > 0 && covered <= of);
     t.equal(missing.length, of - covered);
-    t.match(stderr, /seeds 1 to 3[\s\S]*no violation/);
+    t.match(`${stderr}`.trimEnd().split('\n').at(-1), /^seeds 1 to 3: no violation; \d+ steps, \d+ or more in each/);
     const again = JSON.parse(`${run('--seeds', '3', '--seed', '1', '--steps', '200', '--json').stdout}`);
     t.equal(again.steps, told.steps, 'the same seeds take the same steps');
   },

@@ -4,21 +4,19 @@ import { runSeed } from '../../src/simulation/run-seed.ts';
 import { scenarioOf } from '../../src/simulation/scenario.ts';
 import { describePlan, shorten } from '../../src/simulation/shorten.ts';
 
-const STEPS = 700;
-const FIXED = Array.from({ length: 16 }, (_, index) => index + 1);
-/** How many random seeds: none by default, since two rare violations are known and open (a restart while a lease is written; a rest that is late). */
-const RANDOM = Array.from({ length: Number(process.env.ENACTOR_RANDOM_SEEDS ?? 0) }, () =>
+const STEPS = 500;
+const FIXED = Array.from({ length: 12 }, (_, index) => index + 1);
+/** Seeds that nobody chose: printed, and no more than fit into this time. ENACTOR_RANDOM_SEEDS is their number, without a bound. */
+const RANDOM_MS = 12_000;
+const RANDOM = Array.from({ length: Number(process.env.ENACTOR_RANDOM_SEEDS ?? 8) }, () =>
   Math.floor(Math.random() * 1_000_000_000),
 );
 
 /** Once each of these showed a fault that is mended, or a check that asked too much. */
 const ONCE_FAILED: readonly (readonly [seed: number, steps: number])[] = [
-  [10, 500],
-  [28, 1_200],
-  [161, 1_200],
-  [192, 1_200],
-  [1_026, 700],
-  [90_063, 700],
+  [40, 900],
+  [102, 2_000],
+  [109, 600],
 ];
 
 async function asserted(
@@ -46,7 +44,7 @@ t.test('simulation: the fixed seeds hold every invariant, through crashes and fa
     steps += done.steps;
   }
   t.ok(crashes >= FIXED.length, `${crashes} crashes`);
-  t.ok(steps >= (FIXED.length * STEPS) / 2, `${steps} steps`);
+  t.ok(steps >= FIXED.length * STEPS, `${steps} steps`);
 });
 
 t.test('simulation: seeds that once failed hold every invariant', async (t) => {
@@ -54,9 +52,12 @@ t.test('simulation: seeds that once failed hold every invariant', async (t) => {
 });
 
 t.test('simulation: random seeds hold every invariant', async (t) => {
-  if (RANDOM.length === 0) t.pass('ENACTOR_RANDOM_SEEDS=16 runs sixteen');
-  t.comment(`seeds ${RANDOM.join(' ')}; one alone: npm run simulate -- --seeds 1 --steps ${STEPS} --seed <seed>`);
-  for (const seed of RANDOM) await asserted(t as typeof import('tap').default, seed);
+  const endMs = performance.now() + RANDOM_MS;
+  for (const seed of RANDOM) {
+    if (process.env.ENACTOR_RANDOM_SEEDS === undefined && performance.now() > endMs) break;
+    t.comment(`one alone: npm run simulate -- --seeds 1 --steps ${STEPS} --seed ${seed}`);
+    await asserted(t as typeof import('tap').default, seed);
+  }
 });
 
 t.test('simulation: a seed replays exactly, and another one does not', async (t) => {

@@ -3,6 +3,7 @@ import t from 'tap';
 import { type AnyActorRef, createActor, type EventObject, fromCallback, fromPromise, setup } from 'xstate';
 import { statePath } from '../../actors/state-path.ts';
 import type { CloudEni, EniStatus } from '../../src/core/eni.ts';
+import { EnactorError } from '../../src/core/errors.ts';
 import { settle, VirtualClock } from '../../src/simulation/virtual-clock.ts';
 import { eniMachine } from '../../statecharts/eni.ts';
 import { contextOf, type EniContext, type Recalled } from '../../statecharts/eni-context.ts';
@@ -55,9 +56,13 @@ const cloudEni = (status: EniStatus, ipv4: readonly string[] = IPS): CloudEni =>
   instanceId: 'i-1',
 });
 
+type Creates = () => Promise<CloudEni>;
+const never: Creates = () => new Promise<never>(() => {});
+
 /** One adopted ENI with three addresses, one of them held by c-old. */
-async function stage(recalled: () => Recalled, more: Partial<EniFactoryInput> = {}) {
+async function stage(recalled: () => Recalled, more: Partial<EniFactoryInput> = {}, creates: Creates = never) {
   const told: Message[] = [];
+  const asked: unknown[] = [];
   const clock = new VirtualClock(1_000);
   const listener = fromCallback<EventObject>(({ receive }) => receive((event) => void told.push(event as never)));
   const eni = eniMachine.provide({
@@ -69,7 +74,10 @@ async function stage(recalled: () => Recalled, more: Partial<EniFactoryInput> = 
       detachEni: fromPromise(async () => at(undefined)),
       deleteEni: fromPromise(async () => at(undefined)),
       findEni: fromPromise(async () => at(recalled().eni)),
-      createEni: fromPromise<never>(() => new Promise<never>(() => {})),
+      createEni: fromPromise(async ({ input }) => {
+        asked.push(input);
+        return at(await creates());
+      }),
       attachEni: fromPromise(async () => at(undefined)),
       unassignIps: fromPromise(async () => at(undefined)),
       tearDownEni: fromPromise(async () => at(undefined)),
@@ -103,6 +111,7 @@ async function stage(recalled: () => Recalled, more: Partial<EniFactoryInput> = 
   const child = (slot = 0) => actor.getSnapshot().children[`eni:${slot}`] as AnyActorRef;
   return {
     told,
+    asked,
     errors,
     send: (event: Message) => actor.send(event),
     child,
@@ -223,24 +232,46 @@ t.test(
   },
 );
 
-t.test('lost ENI: one that died while it was made is looked for by its Create, and used or forgotten', async (t) => {
-  let eni: CloudEni | null = null;
-  const on = await stage(() => ({ eni, held: new Map(), released: [] }), { adopted: [] });
+t.test(
+  'lost ENI: one that died while it was made is asked for again with the same token, since the first call may be on its way',
+  async (t) => {
+    let answer: (() => CloudEni) | null = null;
+    const creates = (): Promise<CloudEni> => (answer === null ? never() : Promise.resolve().then(answer));
+    const on = await stage(() => ({ eni: null, held: new Map(), released: [] }), { adopted: [] }, creates);
+    t.teardown(on.stop);
+    on.send({ type: 'allocate', requestId: 'r-a', sandbox: 'c-a/eth0', pod: 'p', untilMs: 9e9, atMs: 0 });
+    await on.later(1);
+    t.equal(on.state(), 'creating.calling');
+    on.kill();
+    t.equal(on.state(), 'lost.waiting');
+    t.equal(on.factory().placed['r-a']?.slot === 0, false, 'who waited there goes elsewhere');
+    t.equal(on.factory().enis[0]?.phase, 'lost', 'its slot stays taken');
+    await on.later(2);
+    t.equal(on.state(), 'creating.calling');
+    t.match(on.asked, { length: 2 });
+    t.same({ ...(on.asked[1] as object), doubtful: false }, on.asked[0], 'with all that the first call said');
+    answer = () => cloudEni('Available');
+    on.kill();
+    await on.later(2);
+    t.match(on.state(), /^attaching/, 'it was made, and is used');
+    t.strictSame(on.errors, []);
+  },
+);
+
+t.test('lost ENI: one that was never made, and never will be, is looked for some times and forgotten', async (t) => {
+  let answer: (() => CloudEni) | null = null;
+  const creates = (): Promise<CloudEni> => (answer === null ? never() : Promise.resolve().then(answer));
+  const on = await stage(() => ({ eni: null, held: new Map(), released: [] }), { adopted: [] }, creates);
   t.teardown(on.stop);
   on.send({ type: 'allocate', requestId: 'r-a', sandbox: 'c-a/eth0', pod: 'p', untilMs: 9e9, atMs: 0 });
   await on.later(1);
-  t.equal(on.state(), 'creating.calling');
+  answer = () => {
+    throw new EnactorError('permission', 'Forbidden.RAM');
+  };
   on.kill();
-  t.equal(on.state(), 'lost.waiting');
-  t.equal(on.factory().placed['r-a']?.slot === 0, false, 'who waited there goes elsewhere');
-  t.equal(on.factory().enis[0]?.phase, 'lost', 'its slot stays taken');
-  for (let turns = 0; turns < 10 && on.child() !== undefined; turns += 1) await on.later(1);
-  t.equal(on.child(), undefined, 'it was never made');
-  t.equal(on.factory().enis[0], undefined);
-  for (let turns = 0; turns < 10 && on.child(1) === undefined; turns += 1) await on.later(1);
-  eni = cloudEni('Available');
-  on.kill(1);
-  await on.later(2);
-  t.match(on.state(1), /^attaching/, 'it was made, and is used');
+  await on.later(1);
+  for (let turns = 0; turns < 12 && on.child() !== undefined; turns += 1) await on.later(1);
+  t.equal(on.child(), undefined);
+  t.equal(on.factory().enis[0], undefined, 'its slot is free');
   t.strictSame(on.errors, []);
 });

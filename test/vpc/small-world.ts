@@ -27,6 +27,7 @@ export const ROUND_DELAYS: Delays = {
   describeLagMs: 0,
   metadataMacMs: 500,
   metadataAddressMs: 500,
+  freeCountMs: 0,
 };
 
 export const CREATE: Input<'CreateNetworkInterface'> = {
