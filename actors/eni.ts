@@ -5,6 +5,7 @@
  * Unassign, a Create that was refused), else by what Describe tells later; that of a Create gives way to that of the Attach.
  */
 import { fromPromise } from 'xstate';
+import type { CloudEni } from '../src/core/eni.ts';
 import { EnactorError, failureOf } from '../src/core/errors.ts';
 import {
   type CreateIntent,
@@ -15,6 +16,7 @@ import {
   mayHaveHappened,
 } from '../src/core/intent.ts';
 import type { Settings } from '../src/core/settings.ts';
+import { believed, isAsKnown, type Owned } from '../src/core/two-witnesses.ts';
 import type { At } from '../statecharts/at.ts';
 import { eniMachine } from '../statecharts/eni.ts';
 import type { NodeFacts } from '../statecharts/node.ts';
@@ -24,13 +26,13 @@ import type { NodePorts } from './ports.ts';
 import { ownTags, REQUEST_TAG } from './tags.ts';
 
 /** What the logic of every ENI actor needs to know about the node. Filled by `identify`, before the first ENI exists. */
-export type EniHands = Pick<NodePorts, 'cloud' | 'store' | 'kernel' | 'clock' | 'log'> & {
+export type EniHands = Pick<NodePorts, 'cloud' | 'metadata' | 'store' | 'kernel' | 'clock' | 'log'> & {
   readonly settings: Settings;
   readonly intents: Intents;
   readonly facts: () => NodeFacts;
 };
 
-export function eniLogic({ cloud, store, kernel, clock, log, settings, intents, facts }: EniHands) {
+export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings, intents, facts }: EniHands) {
   /** Runs one call; what comes back carries the instant. Failures are logged here and nowhere else. */
   const call = async <T>(what: string, fields: object, run: () => Promise<T>): Promise<At<T>> => {
     const startMs = clock.nowMs();
@@ -59,6 +61,18 @@ export function eniLogic({ cloud, store, kernel, clock, log, settings, intents, 
     eniId,
     instanceId: facts().instanceId,
   });
+
+  /** The metadata service is the second witness; asked only when the first one tells something new. */
+  const witnessed = async (eniId: string, told: CloudEni | null, known: Owned, signal: AbortSignal) => {
+    if (isAsKnown(told, known)) return told;
+    const enis = await metadata.enis(signal).catch(() => []);
+    const belief = believed(told, known, enis.find((eni) => eni.eniId === eniId) ?? null);
+    if (belief.agreed) return belief.eni;
+    throw new EnactorError(
+      'cloud',
+      `OpenAPI tells that ${eniId} is ${told?.status ?? 'unknown'}, metadata that it is here`,
+    );
+  };
 
   return eniMachine.provide({
     actions: {
@@ -120,7 +134,8 @@ export function eniLogic({ cloud, store, kernel, clock, log, settings, intents, 
       describeEni: fromPromise(({ input, signal }) =>
         call('describe ENI', { eni: input.eniId }, async () => {
           const open = intents.of(input.eniId);
-          const found = (await cloud.describeEnis({ eniIds: [input.eniId] }, signal))[0] ?? null;
+          const told = (await cloud.describeEnis({ eniIds: [input.eniId] }, signal))[0] ?? null;
+          const found = input.known === undefined ? told : await witnessed(input.eniId, told, input.known, signal);
           const taking = input.takingYet && open?.kind === 'unassign';
           const left = taking && hasAny(found, open.ips);
           if (open !== null && open.kind !== 'create' && !left && isSettled(open, found)) intents.close(open);

@@ -23,6 +23,7 @@ import { type Failure, failureOf } from '../src/core/errors.ts';
 import { type CreateIntent, mayHaveHappened } from '../src/core/intent.ts';
 import { halvesLeaving, type Ips, leftIpv6 } from '../src/core/pairs.ts';
 import { ASSIGN_MAX } from '../src/core/settings.ts';
+import type { Owned } from '../src/core/two-witnesses.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
 import type { At } from './at.ts';
 import {
@@ -95,7 +96,8 @@ export const eniMachine = setup({
     /** The ENI that a Create with this token made; null when there is none. */
     findEni: PromiseActorLogic<At<CloudEni | null>, { token: string }>;
     attachEni: PromiseActorLogic<At<void>, Named>;
-    describeEni: PromiseActorLogic<At<CloudEni | null>, Named & { takingYet: boolean }>;
+    /** With `known`: only what a second witness agrees in differs from it. Rejects where the witnesses dispute the ENI itself. */
+    describeEni: PromiseActorLogic<At<CloudEni | null>, Named & { takingYet: boolean; known?: Owned }>;
     /** Whose the addresses are that were bound when the actor before this one died. */
     recall: PromiseActorLogic<At<Recalled>, Named & { bound: readonly string[] }>;
     setUpEni: PromiseActorLogic<
@@ -567,7 +569,7 @@ export const eniMachine = setup({
             comparing: {
               invoke: {
                 src: 'describeEni',
-                input: ({ context }) => looked(context),
+                input: ({ context }) => ({ ...looked(context), known: ownedBy(context) }),
                 onDone: [
                   {
                     guard: ({ context, event }) =>
@@ -947,6 +949,15 @@ export type EniRef = ActorRefFrom<typeof eniMachine>;
 const takesRequests = ({ phase }: EniContext): boolean => phase === 'opening' || phase === 'ready';
 
 const named = ({ slot, eniId }: EniContext): Named => ({ slot, eniId: eniId ?? '' });
+
+/** Halves of the book that the cloud has to report. */
+const ownedBy = ({ book }: EniContext): Owned => {
+  const owned = book.filter((entry) => entry.state !== 'invalid').map((entry) => entry.address);
+  return {
+    ipv4: owned.map(({ ipv4 }) => ipv4),
+    ipv6: owned.flatMap(({ ipv6 }) => (ipv6 === null ? [] : [ipv6])),
+  };
+};
 
 const looked = (context: EniContext) => ({ ...named(context), takingYet: context.takingYet });
 
