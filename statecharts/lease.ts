@@ -90,6 +90,11 @@ export const leaseMachine = setup({
       for (const requestId of context.askers) enqueue.sendParent({ type: 'answer', requestId, ok: false, failure });
       enqueue.assign({ askers: [] });
     }),
+    turnAway: enqueueActions(({ event, enqueue }) => {
+      if (event.type !== 'ask') return;
+      const failure: Failure = { code: 'notReady', detail: 'the sandbox is being released' };
+      enqueue.sendParent({ type: 'answer', requestId: event.requestId, ok: false, failure });
+    }),
     answerReleased: enqueueActions(({ context, enqueue }) => {
       for (const requestId of context.releasers)
         enqueue.sendParent({ type: 'answer', requestId, ok: true, lease: context.lease });
@@ -156,7 +161,7 @@ export const leaseMachine = setup({
   initial: 'appearing',
   // While it is being written, whoever comes or goes is answered by what follows.
   on: {
-    ask: { actions: 'noteAsker' },
+    ask: [{ guard: ({ context }) => context.releasers.length > 0, actions: 'turnAway' }, { actions: 'noteAsker' }],
     forget: { actions: 'dropAsker' },
     release: { actions: 'noteReleaser' },
   },
@@ -256,13 +261,7 @@ export const leaseMachine = setup({
     },
     releasing: {
       on: {
-        ask: {
-          actions: [
-            'noteAsker',
-            { type: 'fail', params: { failure: { code: 'notReady', detail: 'the sandbox is being released' } } },
-            'answerFailure',
-          ],
-        },
+        ask: { actions: 'turnAway' },
       },
       invoke: {
         src: 'erase',

@@ -199,7 +199,12 @@ export class Kubelet {
   #tryDel(node: SimNode, container: Container, ip: string | null): void {
     const { system } = node;
     this.#trace.line(node.index, container.id, 'DEL', this.#clock.nowMs());
-    const again = (): void => void this.#clock.after(DEL_RETRY_MS, () => this.#tryDel(node, container, ip));
+    // What was asked for again meanwhile goes with it.
+    const again = (): void =>
+      void this.#clock.after(DEL_RETRY_MS, () => {
+        if (container.ip === null) this.#tryDel(node, container, ip);
+        else this.del(node.index, container.id);
+      });
     if (!node.up || system === null) {
       again();
       return;

@@ -2,12 +2,21 @@
  * N nodes in one VPC on one virtual clock, driven through a plan and then left to rest.
  *
  * A step is one timer (of an actor, of a call's way, of the cloud, of the plan) and everything that follows from it at that instant.
- * Checked after every step, as far as the present actors let us: invariant 1 (books, disks and answers), 2 (as calls leave and as
- * the cloud carries them out), 3 (as addresses are offered and answered), 4 (deadlines, same answer), 5 (slots, quotas, foreign and
- * primary ENIs), 7 within each book, 9 (one mutating call an ENI, the line's bound), 10 (at each answer and each crash). At rest: 1, 4,
- * 6 (no ENI of ours outside the factory), 7 (books, cloud and kernel agree), 8 (no call changes anything), water marks, and that every
- * node serves and can still answer. As each call leaves that creates or destroys: that its intent is on the disk; at rest, that none is
- * open. Not checked: rates per API (the limit is the real adapter's).
+ * Which file checks which invariant of the design, and when:
+ *  1  witness (as a lease is synced, and as one is answered), book-watch (every step of an ENI), at-rest
+ *  2  witness: as a call leaves, and as the cloud carries it out
+ *  3  book-watch (as a cooling address is offered: none is idle; every step: no rest is late), witness (as one is answered). That the
+ *     node cannot grow either is for placement's own tests
+ *  4  kubelet (every step: deadlines, the same answer again), agreement (every step: each request is known to one who will answer it)
+ *  5  world (as an ENI is made: slots), book-watch (every step: quotas), witness (as a call leaves: primary and foreign ENIs)
+ *  6  call-watch (as a call leaves: its intent is on the disk), agreement (every step: factory and ENIs), at-rest (no ENI of ours outside
+ *     the factory, no intent open)
+ *  7  book-watch and agreement (every step: the books of ENI, factory and pool), at-rest (books, cloud and kernel)
+ *  8  world: at rest no call leaves that would change anything, refused or not
+ *  9  call-watch (as a call leaves: one an ENI), sim-node (every step: the line). Rates per API are the real adapter's, with its tests
+ * 10  witness: at each answer and at each end of a process; kubelet: nothing is left of a DEL that was answered
+ * Beside them: stand-still and `alive` (nobody waits for what will not come), and at rest that every node serves, keeps its water marks
+ * and has an address for one more pod.
  */
 import type { AnyActorRef } from 'xstate';
 import type { NodePorts } from '../../actors/ports.ts';
