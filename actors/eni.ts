@@ -21,7 +21,7 @@ import type { At } from '../statecharts/at.ts';
 import { eniMachine } from '../statecharts/eni.ts';
 import type { NodeFacts } from '../statecharts/node.ts';
 import type { Intents } from './intents.ts';
-import { heldOf, readCoolDowns, readLeases } from './leases-on-disk.ts';
+import { heldOf, readCoolDowns, readLeases, readReservations } from './leases-on-disk.ts';
 import type { NodePorts } from './ports.ts';
 import { ownTags, REQUEST_TAG } from './tags.ts';
 
@@ -145,14 +145,22 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
       recall: fromPromise(({ input, signal }) =>
         call('look for what is left of ENI', { eni: input.eniId }, async () => {
           const { eniId, bound } = input;
-          const [{ leases, unreadable }, coolUntilMs] = await Promise.all([readLeases(store), readCoolDowns(store)]);
+          const [{ leases, unreadable }, coolUntilMs, reservations] = await Promise.all([
+            readLeases(store),
+            readCoolDowns(store),
+            readReservations(store),
+          ]);
           const here = leases.filter((lease) => lease.grant.eni.eniId === eniId);
           const held = new Map(here.map((lease) => [lease.grant.address.ipv4, heldOf(lease)]));
           const [eni] = await cloud.describeEnis({ eniIds: [eniId] }, signal);
           // What a record that cannot be read may name is held back.
           const released = (unreadable.length === 0 ? bound : [])
             .filter((ipv4) => !held.has(ipv4))
-            .map((ipv4) => ({ ipv4, coolUntilMs: coolUntilMs.get(ipv4) ?? 0 }));
+            .map((ipv4) => ({
+              ipv4,
+              coolUntilMs: coolUntilMs.get(ipv4) ?? 0,
+              reservedUntilMs: reservations.get(ipv4)?.untilMs ?? null,
+            }));
           return { eni: eni ?? null, held, released };
         }),
       ),

@@ -1,14 +1,17 @@
 /** The garbage collector given hands: the API server, the kernel, and the releases that any caller may ask for. */
 import { fromPromise } from 'xstate';
+import { addressKey } from '../src/core/address.ts';
 import { failureOf } from '../src/core/errors.ts';
 import type { HeldLease, PodSighting, SecondLook, Suspect } from '../src/core/garbage.ts';
 import { isHeldBack } from '../src/core/held-back.ts';
 import type { Lease } from '../src/core/lease.ts';
+import type { Reservation } from '../src/core/reservation.ts';
 import { podKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Allocator } from '../src/ports/allocator.ts';
 import type { Pod } from '../src/ports/kubernetes.ts';
 import { garbageCollectorMachine } from '../statecharts/garbage-collector.ts';
 import type { Collected } from '../statecharts/garbage-collector-context.ts';
+import { readReservations } from './leases-on-disk.ts';
 import type { NodePorts } from './ports.ts';
 
 /** Questions to the API server at once: a node of 250 pods that all went must not be a burst of 250. */
@@ -17,7 +20,7 @@ const QUESTIONS_MAX = 4;
 /** Source: kubelet, mirror pods: for the kubelet a static pod's UID is this annotation. */
 const STATIC_UID_ANNOTATION = 'kubernetes.io/config.hash';
 
-export type GarbageCollectorHands = Pick<NodePorts, 'kubernetes' | 'sandboxes' | 'clock' | 'log'> & {
+export type GarbageCollectorHands = Pick<NodePorts, 'kubernetes' | 'sandboxes' | 'store' | 'clock' | 'log'> & {
   readonly nodeName: string;
   /** The bound leases; those that hold addresses back for a pod nobody can name are none of ours. */
   readonly leases: () => readonly Lease[];
@@ -25,7 +28,7 @@ export type GarbageCollectorHands = Pick<NodePorts, 'kubernetes' | 'sandboxes' |
 };
 
 export function garbageCollectorLogic(hands: GarbageCollectorHands) {
-  const { kubernetes, sandboxes, clock, log, nodeName, leases, allocator } = hands;
+  const { kubernetes, sandboxes, store, clock, log, nodeName, leases, allocator } = hands;
   const look = async (suspect: Suspect, signal: AbortSignal): Promise<SecondLook> => {
     const { namespace, name } = suspect.pod;
     const lease = allocator.lease(suspect.containerId, suspect.ifName);
@@ -45,16 +48,31 @@ export function garbageCollectorLogic(hands: GarbageCollectorHands) {
   };
   const collect = async (doomed: Suspect, signal: AbortSignal): Promise<Collected> => {
     const { sandbox, containerId, ifName, pod, reason } = doomed;
+    // Nothing is kept for a pod that lives elsewhere, or here with another address.
+    const forGood = reason !== 'deleted' && reason !== 'finished';
     const fields = { pod: podKey(pod), container: containerId, if: ifName, reason };
     try {
       // Whatever came to this sandbox since it was looked at, it is not what was found gone.
       if (allocator.lease(containerId, ifName)?.boundAtMs === doomed.boundAtMs)
-        await allocator.release({ containerId, ifName, pod, reason: `no DEL came, pod ${reason}` }, signal);
+        await allocator.release({ containerId, ifName, pod, reason: `no DEL came, pod ${reason}`, forGood }, signal);
       return { sandbox, failure: null };
     } catch (error) {
       log.warn({ ...fields, failure: failureOf(error) }, 'a lease without a pod could not be released');
       return { sandbox, failure: failureOf(error) };
     }
+  };
+  /** What has not ended yet. Records of what has are no use any more. */
+  const reservationsNow = async (): Promise<readonly Reservation[]> => {
+    const all = [...(await readReservations(store))];
+    const ended = all.filter(([, { untilMs }]) => untilMs <= clock.nowMs());
+    await store.write(ended.map(([key]) => ({ type: 'del', in: 'reservations', key })));
+    return all.filter((one) => !ended.includes(one)).map(([, reservation]) => reservation);
+  };
+  /** Its pod runs on another node now. An answer that does not come keeps the reservation. */
+  const isElsewhere = async ({ pod }: Reservation, signal: AbortSignal): Promise<boolean> => {
+    const [namespace = '', name = ''] = pod.split('/');
+    const found = await kubernetes.getPod(namespace, name, signal).catch(() => null);
+    return found !== null && found.nodeName !== null && found.nodeName !== nodeName;
   };
   return garbageCollectorMachine.provide({
     actors: {
@@ -63,22 +81,30 @@ export function garbageCollectorLogic(hands: GarbageCollectorHands) {
           .filter(({ sandbox }) => !isHeldBack(sandbox))
           .map(heldOf);
         try {
-          const pods = (await kubernetes.listNodePods(nodeName, signal)).map(sightingOf);
+          const [found, reservations] = await Promise.all([
+            kubernetes.listNodePods(nodeName, signal),
+            reservationsNow(),
+          ]);
+          const pods = found.map(sightingOf);
           log.debug({ leases: held.length, pods: pods.length }, 'leases compared with pods');
-          return { atMs: clock.nowMs(), value: { leases: held, pods } };
+          return { atMs: clock.nowMs(), value: { leases: held, pods, reservations } };
         } catch (error) {
-          log.warn({ failure: failureOf(error) }, 'pods could not be listed: nothing is collected');
+          log.warn({ failure: failureOf(error) }, 'pods or reservations could not be listed: nothing is collected');
           throw error;
         }
       }),
-      confirm: fromPromise(async ({ input: { suspects }, signal }) => {
-        const value = await inTurns(suspects, (suspect) => look(suspect, signal));
-        return { atMs: clock.nowMs(), value };
+      confirm: fromPromise(async ({ input: { suspects, reservations }, signal }) => {
+        const looks = await inTurns(suspects, (suspect) => look(suspect, signal));
+        const there = await inTurns(reservations, (one) => isElsewhere(one, signal));
+        return { atMs: clock.nowMs(), value: { looks, elsewhere: reservations.filter((_, index) => there[index]) } };
       }),
-      collect: fromPromise(async ({ input: { doomed }, signal }) => {
+      collect: fromPromise(async ({ input: { doomed, ending }, signal }) => {
+        for (const { pod, address } of ending)
+          log.info({ pod, ip: address.ipv4 }, 'reservation ended: the pod is elsewhere');
+        await store.write(ending.map(({ address }) => ({ type: 'del', in: 'reservations', key: addressKey(address) })));
         const value = await inTurns(doomed, (one) => collect(one, signal));
         const collected = value.filter(({ failure }) => failure === null).length;
-        log.info({ collected, failed: value.length - collected }, 'leases without pods released');
+        if (value.length > 0) log.info({ collected, failed: value.length - collected }, 'leases without pods released');
         return { atMs: clock.nowMs(), value };
       }),
     },

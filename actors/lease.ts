@@ -1,8 +1,9 @@
 /** The lease chart given hands: the store, and the kernel's memory of the address. One atomic, synced batch a transition, before anything is answered. */
 import { fromPromise } from 'xstate';
-import { halvesOf } from '../src/core/address.ts';
+import { addressKey, halvesOf } from '../src/core/address.ts';
 import { failureOf } from '../src/core/errors.ts';
 import { type Grant, LEASE_VERSION, type Lease } from '../src/core/lease.ts';
+import { reservationOf } from '../src/core/reservation.ts';
 import { sandboxKey } from '../src/core/sandbox.ts';
 import type { StoreOp } from '../src/ports/store.ts';
 import { leaseMachine } from '../statecharts/lease.ts';
@@ -29,7 +30,7 @@ export function leaseLogic(
 
   return leaseMachine.provide({
     actors: {
-      persist: fromPromise(async ({ input: { sandbox, grant } }) => {
+      persist: fromPromise(async ({ input: { sandbox, grant, reserveMs } }) => {
         const boot = bootId();
         const lease: Lease = {
           version: LEASE_VERSION,
@@ -37,25 +38,33 @@ export function leaseLogic(
           grant,
           boundAtMs: clock.nowMs(),
           ...(boot === null ? {} : { bootId: boot }),
+          ...(reserveMs > 0 ? { reserveMs } : {}),
         };
         await Promise.all([
           store.write([
             { type: 'put', in: 'leases', key: sandboxKey(sandbox), value: lease },
             ...halvesOf(grant.address).map((key): StoreOp => ({ type: 'del', in: 'coolDowns', key })),
+            { type: 'del', in: 'reservations', key: addressKey(grant.address) },
           ]),
           forget(grant),
         ]);
         return { atMs: clock.nowMs(), value: lease };
       }),
-      erase: fromPromise(async ({ input: { lease } }) => {
+      erase: fromPromise(async ({ input: { lease, forGood } }) => {
         const coolUntilMs = clock.nowMs() + coolDownMs;
+        const kept = forGood ? null : reservationOf(lease, clock.nowMs(), coolUntilMs);
         await store.write([
           { type: 'del', in: 'leases', key: sandboxKey(lease.sandbox) },
           ...halvesOf(lease.grant.address).map(
             (key): StoreOp => ({ type: 'put', in: 'coolDowns', key, value: coolUntilMs }),
           ),
+          ...(kept === null
+            ? []
+            : [{ type: 'put' as const, in: 'reservations' as const, key: addressKey(kept.address), value: kept }]),
         ]);
-        return { atMs: clock.nowMs(), value: { coolUntilMs } };
+        if (kept !== null)
+          log.info({ pod: kept.pod, ip: kept.address.ipv4, untilMs: kept.untilMs }, 'address reserved');
+        return { atMs: clock.nowMs(), value: { coolUntilMs, reservedUntilMs: kept?.untilMs ?? null } };
       }),
     },
   });

@@ -1,6 +1,7 @@
 /** Who holds what, as the store has it. */
 import type { Held, Holder } from '../src/core/address-book.ts';
 import { LEASE_VERSION, type Lease } from '../src/core/lease.ts';
+import { parseReservation, type Reservation } from '../src/core/reservation.ts';
 import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Store } from '../src/ports/store.ts';
 
@@ -37,6 +38,17 @@ function leaseOf(value: unknown, key: SandboxKey): Lease | null {
   if (typeof grant?.address?.ipv4 !== 'string' || typeof grant.eni?.eniId !== 'string') return null;
   if (typeof grant.eni.device?.routeTable !== 'number' || typeof sandbox?.pod?.name !== 'string') return null;
   return sandboxKey(lease.sandbox as Lease['sandbox']) === key ? (lease as Lease) : null;
+}
+
+/** By address. One that cannot be read keeps nothing for anybody. */
+export async function readReservations(store: Store): Promise<ReadonlyMap<string, Reservation>> {
+  const records = await store.read('reservations');
+  return new Map(
+    records.flatMap(({ key, value }): [string, Reservation][] => {
+      const reservation = parseReservation(value);
+      return reservation === null ? [] : [[key, reservation]];
+    }),
+  );
 }
 
 /** By address, of either family. A cool-down that cannot be read only costs a shorter rest. */

@@ -10,12 +10,12 @@ import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { AllocateRequest, Allocator, ReleaseRequest } from '../src/ports/allocator.ts';
 import type { Introspection } from '../src/ports/introspection.ts';
-import { eniFactoryMachine } from '../statecharts/eni-factory.ts';
+import { type EniFactoryRef, eniFactoryMachine } from '../statecharts/eni-factory.ts';
 import { idlePoolMachine } from '../statecharts/idle-pool.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
 import { type LeasesRef, leaseId, leasesMachine } from '../statecharts/leases.ts';
 import { type NodeFacts, nodeMachine } from '../statecharts/node.ts';
-import { LEASES } from '../statecharts/receptionist.ts';
+import { ENI_FACTORY, LEASES } from '../statecharts/receptionist.ts';
 import { Replies } from './ask.ts';
 import { eniLogic } from './eni.ts';
 import { garbageCollectorLogic } from './garbage-collector.ts';
@@ -140,6 +140,8 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
         if (leases !== undefined && leases !== listening) {
           listening = leases;
           leases.on('answer', (answer) => replies.settle(answer));
+          const factory = root.system.get(ENI_FACTORY) as EniFactoryRef | undefined;
+          factory?.on('astray', ({ pod, why }) => log.warn({ pod, why }, 'the pod gets another address than its own'));
         }
         if (snapshot.value === 'failed') resolve(new Error(snapshot.context.missing.join('; ')));
       },
@@ -165,7 +167,10 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     if (root.getSnapshot().status !== 'active') throw new EnactorError('notReady', 'the node has ended');
   };
 
-  const allocate = async ({ sandbox, untilMs }: AllocateRequest, signal: AbortSignal): Promise<Lease> => {
+  const allocate = async (
+    { sandbox, untilMs, reserveMs = 0 }: AllocateRequest,
+    signal: AbortSignal,
+  ): Promise<Lease> => {
     mustRun();
     const requestId = entropy.token();
     const startMs = clock.nowMs();
@@ -174,7 +179,7 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
       root.send({ type: 'forget', requestId, sandbox: sandboxKey(sandbox), atMs: clock.nowMs() });
     };
     const answer = replies.expect(requestId, signal, forget);
-    if (!signal.aborted) root.send({ type: 'allocate', requestId, sandbox, untilMs, atMs: startMs });
+    if (!signal.aborted) root.send({ type: 'allocate', requestId, sandbox, reserveMs, untilMs, atMs: startMs });
     try {
       const granted = await answer;
       if (granted === null) throw new EnactorError('internal', 'an allocation was answered without a lease');
@@ -189,7 +194,7 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
   };
 
   const release = async (
-    { containerId, ifName, pod, reason }: ReleaseRequest,
+    { containerId, ifName, pod, reason, forGood = false }: ReleaseRequest,
     signal: AbortSignal,
   ): Promise<Lease | null> => {
     mustRun();
@@ -197,7 +202,7 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     const sandbox = sandboxKey({ containerId, ifName });
     // A release goes on when its caller leaves: it is wanted whoever waits for it.
     const answer = replies.expect(requestId, signal, () => undefined);
-    if (!signal.aborted) root.send({ type: 'release', requestId, sandbox, atMs: clock.nowMs() });
+    if (!signal.aborted) root.send({ type: 'release', requestId, sandbox, forGood, atMs: clock.nowMs() });
     const released = await answer;
     const fields = { pod: podKey(pod), container: containerId, if: ifName, reason };
     // A record that nobody could read goes with its sandbox.

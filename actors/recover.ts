@@ -25,7 +25,7 @@ import type { NodeFacts, Recovered } from '../statecharts/node.ts';
 import { claimStore, markWhole } from './claim-store.ts';
 import { subnetOf } from './identify.ts';
 import type { Intents } from './intents.ts';
-import { heldOf, readCoolDowns, readLeases } from './leases-on-disk.ts';
+import { heldOf, readCoolDowns, readLeases, readReservations } from './leases-on-disk.ts';
 import type { NodePorts } from './ports.ts';
 import { rebuild } from './rebuild.ts';
 import { isOurs, ownTags, REQUEST_TAG } from './tags.ts';
@@ -43,9 +43,10 @@ export function recoverLogic(hands: RecoverHands) {
   return fromPromise<At<Recovered>, { facts: NodeFacts; settings: Settings }>(async ({ input, signal }) => {
     const { facts, settings } = input;
     const whole = await claimStore(hands, facts.instanceId);
-    const [onDisk, coolUntilMs, open, bootId, pods, links] = await Promise.all([
+    const [onDisk, coolUntilMs, reservations, open, bootId, pods, links] = await Promise.all([
       readLeases(store),
       readCoolDowns(store),
+      readReservations(store),
       readIntents(store, log),
       host.bootId(),
       host.pods(),
@@ -139,6 +140,9 @@ export function recoverLogic(hands: RecoverHands) {
     const adopt = (eni: CloudEni): AdoptedEni => {
       const here = leases.filter((lease) => lease.grant.eni.eniId === eni.eniId);
       const held = new Map(here.map((lease): [string, Held] => [lease.grant.address.ipv4, heldOf(lease)]));
+      for (const { address, sandbox, pod, untilMs } of reservations.values())
+        if (untilMs > clock.nowMs() && eni.ipv4.includes(address.ipv4) && !held.has(address.ipv4))
+          held.set(address.ipv4, { sandbox, pod, ipv6: address.ipv6, reservedUntilMs: untilMs });
       const [unknown] = unreadable;
       if (unknown !== undefined && eni.instanceId !== null)
         for (const ip of eni.ipv4) {

@@ -18,7 +18,7 @@ import type { EniBinding } from '../src/core/lease.ts';
 import { type Halves, ownedAtFirst } from '../src/core/pairs.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
 import type { At } from './at.ts';
-import { type Asking, countsIn, wantsToLeave } from './eni-owned.ts';
+import { type Asking, countsIn, queueLength, wantsToLeave } from './eni-owned.ts';
 import type { FactoryEvent, IpResult } from './messages.ts';
 
 export type EniTimes = {
@@ -82,7 +82,11 @@ export type Recalled = {
   /** Leases on it. */
   readonly held: ReadonlyMap<string, Held>;
   /** Of the addresses that were bound when this was asked: those without a lease, and until when they rest. */
-  readonly released: readonly { readonly ipv4: string; readonly coolUntilMs: number }[];
+  readonly released: readonly {
+    readonly ipv4: string;
+    readonly coolUntilMs: number;
+    readonly reservedUntilMs?: number | null;
+  }[];
 };
 
 export type Queued = Holder & { readonly requestId: string };
@@ -223,7 +227,11 @@ export function summaryOf(context: EniContext): EniSummary {
     counts: countsIn(context),
     sheddable: sheddable(context.book),
     arriving: context.arriving + context.growBy,
-    queued: context.queue.length,
+    queued: queueLength(context),
+    reserved: context.book
+      .filter((entry) => entry.state === 'reserved')
+      .map(({ pod, atMs }) => ({ pod: pod ?? '', untilMs: atMs }))
+      .sort((a, b) => a.untilMs - b.untilMs),
     heard,
     lastFailure,
   };

@@ -65,6 +65,7 @@ export type EniFactoryInput = {
   readonly dual: boolean;
   readonly vSwitches: readonly VSwitchOption[];
   readonly eniPolicy: EniPolicy;
+  readonly reservationsYield?: boolean;
   readonly vSwitchPolicy: VSwitchPolicy;
   /** Drawn once, in [0, 1): what chance decides comes from it. */
   readonly seed: number;
@@ -130,7 +131,17 @@ export function eniAt(enis: Readonly<Record<number, EniSummary>>, slot: number |
 }
 
 export function policyOf(context: EniFactoryContext): PlacementPolicy {
-  const { vSwitches, ipv4PerEni, eniPolicy, vSwitchPolicy, seed, nextSlot, foreignEnis, holds } = context;
+  const {
+    reservationsYield = true,
+    vSwitches,
+    ipv4PerEni,
+    eniPolicy,
+    vSwitchPolicy,
+    seed,
+    nextSlot,
+    foreignEnis,
+    holds,
+  } = context;
   const known = vSwitches.flatMap(({ vSwitchId, free }) => (free === null ? [] : [[vSwitchId, free] as const]));
   return {
     maxEnis: managedMax(context),
@@ -138,6 +149,7 @@ export function policyOf(context: EniFactoryContext): PlacementPolicy {
     looking: context.look !== 'none',
     ipv4PerEni,
     eniPolicy,
+    reservationsYield,
     vSwitchIds: vSwitches.map((vSwitch) => vSwitch.vSwitchId),
     vSwitch: { policy: vSwitchPolicy, seed, nth: nextSlot, free: isStale(context) ? {} : Object.fromEntries(known) },
     holds,

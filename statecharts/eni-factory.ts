@@ -50,12 +50,16 @@ import { idlePoolIn, leasesIn } from './receptionist.ts';
 
 const SURVEY = 'survey';
 
+/** For the log: a pod gets another address than the one that is kept for it. */
+export type Astray = { readonly type: 'astray'; readonly pod: string; readonly why: string };
+
 export const eniFactoryMachine = setup({
   types: {
     input: {} as EniFactoryInput,
     context: {} as EniFactoryContext,
     events: {} as FactoryEvent | DoneActorEvent | ErrorActorEvent,
     children: {} as Record<string, 'eni' | 'survey'>,
+    emitted: {} as Astray,
   },
   actors: {} as {
     eni: typeof eniMachine;
@@ -121,15 +125,17 @@ export const eniFactoryMachine = setup({
         enis[slot] = expecting(eni, event);
         enqueue.sendTo(eniId(slot), event);
       };
-      const send = (slot: number, requestId: string, alsoCooling: boolean): void => {
+      const send = (slot: number, requestId: string, alsoCooling: boolean, alsoReserved: boolean = false): void => {
         const request = line.get(requestId);
         if (request === undefined || !line.delete(requestId)) return;
         placed[requestId] = { slot, request, granted: false };
         const { sandbox, pod } = request;
-        tell(slot, { type: 'assign', requestId, sandbox, pod, alsoCooling, atMs });
+        tell(slot, { type: 'assign', requestId, sandbox, pod, alsoCooling, alsoReserved, atMs });
+        const stray = plan.astray.get(requestId);
+        if (stray !== undefined) enqueue.emit({ type: 'astray', pod, why: stray });
       };
       for (const move of plan.moves) {
-        if (move.type === 'assign') send(move.slot, move.requestId, move.alsoCooling);
+        if (move.type === 'assign') send(move.slot, move.requestId, move.alsoCooling, move.alsoReserved);
         if (move.type === 'grow') tell(move.slot, { type: 'grow', count: move.count, atMs });
         if (move.type === 'refuse') {
           const request = line.get(move.requestId);
@@ -302,13 +308,25 @@ export const eniFactoryMachine = setup({
     freed: {
       actions: [
         'noteTime',
-        enqueueActions(({ context, event: { eniId: id, ipv4, coolUntilMs, atMs }, enqueue }) => {
+        enqueueActions(
+          ({ context, event: { eniId: id, ipv4, coolUntilMs, reservedUntilMs = null, atMs }, enqueue }) => {
+            const summary = Object.values(context.enis).find((one) => one.eniId === id);
+            const eni = eniAt(context.enis, summary?.slot);
+            if (eni !== null) enqueue.sendTo(eni, { type: 'freed', ipv4, coolUntilMs, reservedUntilMs, atMs });
+            enqueue.assign({ freed: context.freed + 1 });
+            // An ENI that is told reports, and the pool hears of both then.
+            if (eni === null) enqueue('tellPool');
+          },
+        ),
+      ],
+    },
+    unreserve: {
+      actions: [
+        'noteTime',
+        enqueueActions(({ context, event: { eniId: id, ipv4, untilMs, atMs }, enqueue }) => {
           const summary = Object.values(context.enis).find((one) => one.eniId === id);
           const eni = eniAt(context.enis, summary?.slot);
-          if (eni !== null) enqueue.sendTo(eni, { type: 'freed', ipv4, coolUntilMs, atMs });
-          enqueue.assign({ freed: context.freed + 1 });
-          // An ENI that is told reports, and the pool hears of both then.
-          if (eni === null) enqueue('tellPool');
+          if (eni !== null) enqueue.sendTo(eni, { type: 'unreserve', ipv4, untilMs, atMs });
         }),
       ],
     },

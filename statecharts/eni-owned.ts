@@ -14,6 +14,7 @@ import {
   leavingIps,
   offered,
   reconciled,
+  reservedFor,
 } from '../src/core/address-book.ts';
 import type { CloudEni } from '../src/core/eni.ts';
 import {
@@ -39,7 +40,7 @@ export type Owner = Owned & {
   readonly ours: boolean;
   readonly limit: number;
   readonly dual: boolean;
-  readonly queue: readonly unknown[];
+  readonly queue: readonly { readonly pod: string }[];
   readonly growBy: number;
   readonly arriving: number;
   readonly asking: Asking;
@@ -121,10 +122,15 @@ export function evened(context: Owner): Owned & { growBy: number } {
   return { ...(ours ? halvesLeaving(context) : { book, halves }), growBy: growBy + primary };
 }
 
+/** Requests that wait for an address; not those that wait for one that is kept for them. */
+export function queueLength({ book, queue }: Pick<Owner, 'book' | 'queue'>): number {
+  return queue.filter(({ pod }) => reservedFor(book, pod) === null).length;
+}
+
 /** Addresses the next Assign should ask for: those of `growBy` serve the queue too, and the pool asks again for what it lacks. */
 export function wanted({ book, halves, queue, growBy, limit }: Owner): number {
   const { idle } = countsOf(book);
-  const missing = Math.max(queue.length - idle, growBy);
+  const missing = Math.max(queueLength({ book, queue }) - idle, growBy);
   const taken = book.length + halves.leaving.length + halves.heldBack.length;
   return Math.max(0, Math.min(missing, limit - taken, ASSIGN_MAX));
 }
@@ -143,13 +149,19 @@ export function askNext({ asking, arriving, halves }: Owner): Asking | null {
 }
 
 /** Promises an address, as `offered` does for a book alone: one that lacks its other half is never promised. */
-export function offeredFrom({ dual, book }: Owner, request: Parameters<typeof offered>[1], alsoCooling: boolean) {
+export function offeredFrom(
+  { dual, book }: Owner,
+  request: Parameters<typeof offered>[1],
+  alsoCooling: boolean,
+  alsoReserved: boolean = false,
+) {
   const lacking = dual ? book.filter(({ state, address }) => state === 'cooling' && address.ipv6 === null) : [];
-  if (lacking.length === 0) return offered(book, request, alsoCooling);
+  if (lacking.length === 0) return offered(book, request, alsoCooling, alsoReserved);
   const offer = offered(
     book.filter((entry) => !lacking.includes(entry)),
     request,
     alsoCooling,
+    alsoReserved,
   );
   return offer === null ? null : { ...offer, book: [...offer.book, ...lacking] };
 }

@@ -14,7 +14,9 @@ import {
   left,
   nextRestMs,
   offered,
+  reservedFor,
   rested,
+  shortened,
   withdrawn,
 } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
@@ -133,7 +135,9 @@ export const eniMachine = setup({
     takesMore: ({ context }) => context.phase === 'ready',
     atRest: ({ context }) => context.arriving === 0 && !wantsToLeave(context),
     canOffer: ({ context, event }) =>
-      event.type === 'assign' && context.queue.length === 0 && offeredFrom(context, event, event.alsoCooling) !== null,
+      event.type === 'assign' &&
+      (context.queue.length === 0 || reservedFor(context.book, event.pod) !== null) &&
+      offeredFrom(context, event, event.alsoCooling, event.alsoReserved) !== null,
     /** Whatever the same call is asked again, the answer will be the same. */
     refused: ({ context }) => ['permission', 'vSwitchEmpty', 'ipv6Off'].includes(context.lastFailure?.code ?? ''),
     /** No answer of the cloud was seen: the call may have been carried out. */
@@ -204,7 +208,10 @@ export const eniMachine = setup({
     /** The book of an actor that died, brought in line with the leases and the cloud. */
     remember: assign(({ context }, { value, atMs }: At<Recalled>) => {
       const { eni, held, released } = value;
-      const rid = released.reduce((book, { ipv4, coolUntilMs }) => freed(book, ipv4, coolUntilMs), context.book);
+      const rid = released.reduce(
+        (book, { ipv4, coolUntilMs, reservedUntilMs }) => freed(book, ipv4, coolUntilMs, reservedUntilMs),
+        context.book,
+      );
       // What the book knows of it has heard more since the leases were read.
       const unknown = new Map([...held].filter(([ip]) => !context.book.some((entry) => entry.address.ipv4 === ip)));
       const shown = shownThen(context, { value: eni, atMs }) ?? noIps;
@@ -219,23 +226,22 @@ export const eniMachine = setup({
     phase: assign((_, params: { phase: EniPhase }) => ({ phase: params.phase })),
     /** Tells the factory what there is now. */
     report: enqueueActions(({ context, enqueue }) => enqueue.sendParent(changed(context))),
-    /** Promises addresses to the queue, oldest request first, as far as they go. */
+    /** Promises addresses to the queue, oldest request first, as far as they go; whoever has one kept for it waits for nobody. */
     serve: enqueueActions(({ context, enqueue }) => {
       if (context.device === null || context.phase === 'leaving') return;
       let { book } = context;
-      const queue = [...context.queue];
-      while (queue[0] !== undefined) {
-        const offer = offered(book, queue[0], false);
-        if (offer === null) break;
-        enqueue.sendParent(granted(context, queue[0].requestId, offer.address));
+      const queue = context.queue.filter((request) => {
+        const offer = offered(book, request, false);
+        if (offer === null) return true;
+        enqueue.sendParent(granted(context, request.requestId, offer.address));
         book = offer.book;
-        queue.shift();
-      }
+        return false;
+      });
       enqueue.assign({ book, queue });
     }),
     offer: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'assign') return;
-      const offer = offeredFrom(context, event, event.alsoCooling);
+      const offer = offeredFrom(context, event, event.alsoCooling, event.alsoReserved);
       if (offer === null) return;
       enqueue.sendParent(granted(context, event.requestId, offer.address));
       enqueue.assign({ book: offer.book });
@@ -296,8 +302,23 @@ export const eniMachine = setup({
     },
     freed: {
       actions: [
-        assign(({ context, event: { ipv4, coolUntilMs, atMs } }) =>
-          owning(context, rested(freed(context.book, ipv4, coolUntilMs), atMs), atMs),
+        assign(({ context, event: { ipv4, coolUntilMs, reservedUntilMs, atMs } }) =>
+          owning(
+            context,
+            rested(freed(context.book, ipv4, coolUntilMs, isWhole(context, ipv4) ? reservedUntilMs : null), atMs),
+            atMs,
+          ),
+        ),
+        'noteTime',
+        'armRest',
+        'serve',
+        'report',
+      ],
+    },
+    unreserve: {
+      actions: [
+        assign(({ context, event: { ipv4, untilMs, atMs } }) =>
+          owning(context, rested(shortened(context.book, ipv4, untilMs), atMs), atMs),
         ),
         'noteTime',
         'armRest',
@@ -947,6 +968,10 @@ export type EniRef = ActorRefFrom<typeof eniMachine>;
 
 /** Whoever waits here is served by this ENI, or sent away when a call fails. */
 const takesRequests = ({ phase }: EniContext): boolean => phase === 'opening' || phase === 'ready';
+
+/** A pod that comes back in dual stack needs both halves. */
+const isWhole = ({ dual, book }: EniContext, ip: string): boolean =>
+  !dual || book.some(({ address }) => address.ipv4 === ip && address.ipv6 !== null);
 
 const named = ({ slot, eniId }: EniContext): Named => ({ slot, eniId: eniId ?? '' });
 

@@ -1,6 +1,7 @@
 /** What the garbage collector knows, and the pure parts of what it does. */
 import type { Failure } from '../src/core/errors.ts';
 import { type GoneReason, type SecondLook, type Suspect, verdictOn } from '../src/core/garbage.ts';
+import type { Reservation } from '../src/core/reservation.ts';
 import { podKey, type SandboxKey } from '../src/core/sandbox.ts';
 
 export type GarbageCollectorInput = {
@@ -27,6 +28,9 @@ export type GarbageCollectorContext = GarbageCollectorInput & {
   /** Leases the last list spoke against. */
   readonly suspects: readonly Suspect[];
   readonly condemned: Readonly<Record<SandboxKey, Condemned>>;
+  /** Addresses that are kept for pods; and those of them whose pod lives elsewhere now. */
+  readonly reservations: readonly Reservation[];
+  readonly ending: readonly Reservation[];
   /** To be released in this pass. */
   readonly doomed: readonly Suspect[];
   readonly kept: readonly Kept[];
@@ -46,6 +50,8 @@ export function contextOf(input: GarbageCollectorInput): GarbageCollectorContext
     ...input,
     suspects: [],
     condemned: {},
+    reservations: [],
+    ending: [],
     doomed: [],
     kept: [],
     looked: 0,
@@ -113,8 +119,13 @@ export function collectedOnce(
   };
 }
 
+/** So often in a period a reservation is looked at: one lasts hardly longer than a period. */
+const LOOKS_AT_RESERVATIONS = 5;
+
 /** A period, or less when a grace ends before: what is gone is not kept waiting for a whole period more. */
-export function restMs({ condemned, periodMs, graceMs, nowMs }: GarbageCollectorContext): number {
+export function restMs(context: GarbageCollectorContext): number {
+  const { condemned, graceMs, nowMs, reservations } = context;
+  const periodMs = context.periodMs / (reservations.length > 0 ? LOOKS_AT_RESERVATIONS : 1);
   const ends = Object.values(condemned).map(({ sinceMs }) => sinceMs + graceMs - nowMs);
   return Math.max(1, Math.min(periodMs, ...ends.filter((endMs) => endMs > 0)));
 }

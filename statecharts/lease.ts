@@ -1,10 +1,12 @@
 /**
- * One sandbox's hold on its address: opening (allocating → persisting) → bound → releasing → gone.
+ * One sandbox's hold on its address: opening (waiting → allocating) → persisting → bound → releasing → gone.
  *
  * It answers everybody who asked for the sandbox, each once. The surprising choice: whoever gives up last takes the promise back,
  * also when the address is on disk already, since nobody is left who would use it. A release that cannot be written keeps the
  * lease, and says so. When the process ends between the write and the taking back, the lease stays on disk without anybody having been
  * told: the next life answers the same sandbox with it, and the DEL that a runtime owes a failed ADD ends it.
+ * The address of a pod that may come back is kept for it: the reservation takes the lease's place on disk, and a new sandbox of such a
+ * pod waits until the one before has made way.
  * Source: CNI SPEC 1.1, section 2, DEL: repeated and late deletions succeed.
  */
 import { type ActorRefFrom, assign, cancel, enqueueActions, type PromiseActorLogic, sendTo, setup } from 'xstate';
@@ -21,6 +23,10 @@ export type LeaseInput = {
   readonly requestId: string;
   readonly untilMs: number;
   readonly nowMs: number;
+  /** How long the address is kept for the pod once the sandbox is gone; 0 or absent: not at all. */
+  readonly reserveMs?: number;
+  /** Another sandbox of the pod is about to make way. */
+  readonly waits?: boolean;
   /** A lease of an earlier life of the daemon, or of the actor before this one. */
   readonly lease: Lease | null;
   /** The actor of this lease died: another one finishes what it was about to write. */
@@ -32,6 +38,10 @@ export type LeaseContext = {
   readonly requestId: string;
   readonly untilMs: number;
   readonly nowMs: number;
+  readonly reserveMs: number;
+  readonly waits: boolean;
+  /** Whoever released it said that the pod does not come back. */
+  readonly forGood: boolean;
   readonly grant: Grant | null;
   readonly lease: Lease | null;
   /** The actor before this one was giving the address back: on disk it may be free already. */
@@ -51,8 +61,11 @@ export const leaseMachine = setup({
     events: {} as LeaseEvent,
   },
   actors: {} as {
-    persist: PromiseActorLogic<At<Lease>, { sandbox: Sandbox; grant: Grant }>;
-    erase: PromiseActorLogic<At<{ coolUntilMs: number }>, { lease: Lease }>;
+    persist: PromiseActorLogic<At<Lease>, { sandbox: Sandbox; grant: Grant; reserveMs: number }>;
+    erase: PromiseActorLogic<
+      At<{ coolUntilMs: number; reservedUntilMs?: number | null }>,
+      { lease: Lease; forGood: boolean }
+    >;
   },
   guards: {
     lastAsker: ({ context, event }) =>
@@ -68,7 +81,12 @@ export const leaseMachine = setup({
       event.type === 'forget' ? { askers: context.askers.filter((asker) => asker !== event.requestId) } : {},
     ),
     noteReleaser: assign(({ context, event }) =>
-      event.type === 'release' ? { releasers: [...context.releasers, event.requestId] } : {},
+      event.type === 'release'
+        ? {
+            releasers: [...context.releasers, event.requestId],
+            forGood: context.forGood || event.forGood === true,
+          }
+        : {},
     ),
     /** The first deadline of all who ask ends the search for all of them: each is answered by its own. */
     hasten: assign(({ context, event }) =>
@@ -135,7 +153,7 @@ export const leaseMachine = setup({
     ),
     freeAddress: sendTo(
       ({ system }) => eniFactoryIn(system),
-      ({ context }, params: { coolUntilMs: number; atMs: number }) => ({
+      ({ context }, params: { coolUntilMs: number; reservedUntilMs?: number | null; atMs: number }) => ({
         type: 'freed',
         eniId: context.lease?.grant.eni.eniId ?? '',
         ipv4: context.lease?.grant.address.ipv4 ?? '',
@@ -151,6 +169,9 @@ export const leaseMachine = setup({
     requestId: input.requestId,
     untilMs: input.untilMs,
     nowMs: input.nowMs,
+    reserveMs: input.reserveMs ?? input.lease?.reserveMs ?? 0,
+    waits: input.waits ?? false,
+    forGood: false,
     grant: input.lease?.grant ?? input.revived?.grant ?? null,
     lease: input.lease,
     letGo: input.revived?.letGo ?? false,
@@ -175,7 +196,7 @@ export const leaseMachine = setup({
       ],
     },
     opening: {
-      initial: 'allocating',
+      initial: 'entering',
       entry: 'armDeadline',
       exit: 'disarmDeadline',
       on: {
@@ -191,6 +212,8 @@ export const leaseMachine = setup({
         ],
       },
       states: {
+        entering: { always: [{ guard: ({ context }) => context.waits, target: 'waiting' }, { target: 'allocating' }] },
+        waiting: { on: { vacated: { target: 'allocating', actions: ['noteTime', assign({ waits: false })] } } },
         allocating: {
           entry: 'requestAddress',
           on: {
@@ -222,7 +245,11 @@ export const leaseMachine = setup({
     persisting: {
       invoke: {
         src: 'persist',
-        input: ({ context }) => ({ sandbox: context.sandbox, grant: context.grant as Grant }),
+        input: ({ context }) => ({
+          sandbox: context.sandbox,
+          grant: context.grant as Grant,
+          reserveMs: context.reserveMs,
+        }),
         onDone: [
           {
             guard: 'nobodyAsks',
@@ -265,13 +292,13 @@ export const leaseMachine = setup({
       },
       invoke: {
         src: 'erase',
-        input: ({ context }) => ({ lease: context.lease as Lease }),
+        input: ({ context }) => ({ lease: context.lease as Lease, forGood: context.forGood }),
         onDone: {
           target: 'gone',
           actions: [
             {
               type: 'freeAddress',
-              params: ({ event }) => ({ coolUntilMs: event.output.value.coolUntilMs, atMs: event.output.atMs }),
+              params: ({ event }) => ({ ...event.output.value, atMs: event.output.atMs }),
             },
             'answerReleased',
           ],

@@ -6,7 +6,7 @@
 import { type ActorRefFrom, type DoneActorEvent, type ErrorActorEvent, enqueueActions, setup } from 'xstate';
 import { failureOf } from '../src/core/errors.ts';
 import type { Lease } from '../src/core/lease.ts';
-import { type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
+import { podKey, type Sandbox, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { leaseMachine } from './lease.ts';
 import type { Answer, LeasesEvent } from './messages.ts';
 import { eniFactoryIn } from './receptionist.ts';
@@ -24,7 +24,16 @@ type Context = {
   readonly nowMs: number;
   /** Requests without an answer, by sandbox: a lease that dies must not leave its callers waiting. */
   readonly open: Readonly<Record<string, SandboxKey>>;
+  /** Of pods whose address is kept for them: the sandbox that asked last, by pod and interface. */
+  readonly latest: Readonly<Record<string, SandboxKey>>;
+  /** Sandboxes that make way -> the one that waits for it. */
+  readonly heirs: Readonly<Record<SandboxKey, SandboxKey>>;
 };
+
+const attachmentOf = ({ pod, ifName }: Sandbox): string => `${podKey(pod)}/${ifName}`;
+
+/** Names the release of a sandbox that makes way for another one. */
+const MAKING_WAY = 'making way for ';
 
 export const leaseId = (key: SandboxKey): string => `lease:${key}`;
 
@@ -40,7 +49,10 @@ export const leasesMachine = setup({
 }).createMachine({
   id: 'leases',
   options: { maxIterations: 100 },
-  context: ({ input }) => ({ recovered: input.leases, dead: input.dead ?? [], nowMs: input.nowMs, open: {} }),
+  context: ({ input: { leases, dead = [], nowMs } }) => ({
+    ...{ recovered: leases, dead, nowMs },
+    ...{ open: {}, latest: {}, heirs: {} },
+  }),
   entry: enqueueActions(({ context, enqueue }) => {
     for (const lease of context.recovered) {
       const key = sandboxKey(lease.sandbox);
@@ -52,18 +64,34 @@ export const leasesMachine = setup({
     // Nobody waits for these; one that cannot be written is released after the next start.
     for (const key of context.dead)
       enqueue.sendTo(leaseId(key), { type: 'release', requestId: `dead:${key}`, atMs: context.nowMs });
-    enqueue.assign({ recovered: [], dead: [] });
+    const kept = context.recovered.filter(({ reserveMs = 0 }) => reserveMs > 0);
+    const inOrder = [...kept].sort((a, b) => a.boundAtMs - b.boundAtMs);
+    const latest = inOrder.map(({ sandbox }) => [attachmentOf(sandbox), sandboxKey(sandbox)]);
+    enqueue.assign({ recovered: [], dead: [], latest: Object.fromEntries(latest) });
   }),
   on: {
     allocate: {
       actions: enqueueActions(({ context, event, enqueue, self }) => {
-        const { requestId, sandbox, untilMs, atMs } = event;
+        const { requestId, sandbox, reserveMs = 0, untilMs, atMs } = event;
         const key = sandboxKey(sandbox);
         const id = leaseId(key);
-        if (self.getSnapshot().children[id] === undefined) {
-          enqueue.spawnChild('lease', { id, input: { sandbox, requestId, untilMs, nowMs: atMs, lease: null } });
+        const { children } = self.getSnapshot();
+        const open: Record<string, SandboxKey> = { ...context.open, [requestId]: key };
+        if (children[id] === undefined) {
+          const attachment = attachmentOf(sandbox);
+          const before = reserveMs > 0 ? context.latest[attachment] : undefined;
+          const waits = before !== undefined && children[leaseId(before)] !== undefined;
+          const input = { sandbox, requestId, untilMs, nowMs: atMs, reserveMs, waits, lease: null };
+          enqueue.spawnChild('lease', { id, input });
+          if (reserveMs > 0) enqueue.assign({ latest: { ...context.latest, [attachment]: key } });
+          if (waits) {
+            const makingWay = `${MAKING_WAY}${key}`;
+            open[makingWay] = before;
+            enqueue.assign({ heirs: { ...context.heirs, [before]: key } });
+            enqueue.sendTo(leaseId(before), { type: 'release', requestId: makingWay, atMs });
+          }
         }
-        enqueue.assign({ open: { ...context.open, [requestId]: key } });
+        enqueue.assign({ open });
         enqueue.sendTo(id, { type: 'ask', requestId, untilMs, atMs });
       }),
     },
@@ -75,7 +103,8 @@ export const leasesMachine = setup({
           return;
         }
         enqueue.assign({ open: { ...context.open, [event.requestId]: event.sandbox } });
-        enqueue.sendTo(id, { type: 'release', requestId: event.requestId, atMs: event.atMs });
+        const { requestId, forGood = false, atMs } = event;
+        enqueue.sendTo(id, { type: 'release', requestId, forGood, atMs });
       }),
     },
     forget: {
@@ -104,15 +133,31 @@ export const leasesMachine = setup({
     },
     answer: {
       actions: enqueueActions(({ context, event, enqueue }) => {
-        const { [event.requestId]: asked, ...open } = context.open;
+        const { requestId, ok } = event;
+        // One that cannot be written keeps its address: the new sandbox gets another.
+        if (requestId.startsWith(MAKING_WAY) && !ok)
+          enqueue.raise({ type: 'madeWay', heir: requestId.slice(MAKING_WAY.length) });
+        const { [requestId]: asked, ...open } = context.open;
         if (asked === undefined) return;
         enqueue.assign({ open });
         enqueue.emit(event);
       }),
     },
+    madeWay: {
+      actions: enqueueActions(({ context, event: { heir }, enqueue, self }) => {
+        const heirs = Object.entries(context.heirs).filter(([, key]) => key !== heir);
+        enqueue.assign({ heirs: Object.fromEntries(heirs) });
+        const id = leaseId(heir);
+        if (self.getSnapshot().children[id] !== undefined) enqueue.sendTo(id, { type: 'vacated', atMs: context.nowMs });
+      }),
+    },
     'xstate.done.actor.*': {
-      actions: enqueueActions(({ event, enqueue }) => {
-        enqueue.stopChild((event as DoneActorEvent).actorId);
+      actions: enqueueActions(({ context, event, enqueue }) => {
+        const { actorId } = event as DoneActorEvent;
+        enqueue.stopChild(actorId);
+        enqueue.assign(without(context, actorId));
+        const heir = heirOf(context, actorId);
+        if (heir !== undefined) enqueue.raise({ type: 'madeWay', heir });
       }),
     },
     // Its callers are told. What it held, or was about to write, another one takes over; what it was looking for is given up.
@@ -121,6 +166,8 @@ export const leasesMachine = setup({
         const { actorId, error } = event as ErrorActorEvent;
         const last = self.getSnapshot().children[actorId]?.getSnapshot();
         enqueue.stopChild(actorId);
+        const heir = heirOf(context, actorId);
+        if (heir !== undefined) enqueue.raise({ type: 'madeWay', heir });
         const open = { ...context.open };
         for (const [requestId, key] of Object.entries(context.open)) {
           if (leaseId(key) !== actorId) continue;
@@ -129,7 +176,7 @@ export const leasesMachine = setup({
         }
         enqueue.assign({ open });
         if (last === undefined) return;
-        const { sandbox, requestId, untilMs, nowMs, lease, grant } = last.context;
+        const { sandbox, requestId, untilMs, nowMs, reserveMs, lease, grant } = last.context;
         if (grant === null) {
           enqueue.sendTo(eniFactoryIn(system), {
             type: 'giveUp',
@@ -140,10 +187,22 @@ export const leasesMachine = setup({
           return;
         }
         const revived = { grant, letGo: last.matches('releasing') };
-        enqueue.spawnChild('lease', { id: actorId, input: { sandbox, requestId, untilMs, nowMs, lease, revived } });
+        enqueue.spawnChild('lease', {
+          id: actorId,
+          input: { sandbox, requestId, untilMs, nowMs, reserveMs, lease, revived },
+        });
       }),
     },
   },
 });
 
 export type LeasesRef = ActorRefFrom<typeof leasesMachine>;
+
+function heirOf({ heirs }: Context, actorId: string): SandboxKey | undefined {
+  return Object.entries(heirs).find(([key]) => leaseId(key) === actorId)?.[1];
+}
+
+/** A sandbox that is gone is no pod's latest any more. */
+function without({ latest }: Context, actorId: string): Pick<Context, 'latest'> {
+  return { latest: Object.fromEntries(Object.entries(latest).filter(([, key]) => leaseId(key) !== actorId)) };
+}

@@ -19,12 +19,23 @@ export type EniEvent =
       readonly type: 'assign';
       readonly requestId: string;
       readonly alsoCooling: boolean;
+      /** Also an address that is kept for another pod. */
+      readonly alsoReserved?: boolean;
       readonly atMs: number;
     } & Holder)
   | { readonly type: 'cancel'; readonly requestId: string; readonly atMs: number }
   | { readonly type: 'bind'; readonly requestId: string; readonly atMs: number }
   | { readonly type: 'withdraw'; readonly requestId: string; readonly atMs: number }
-  | { readonly type: 'freed'; readonly ipv4: string; readonly coolUntilMs: number; readonly atMs: number }
+  | {
+      readonly type: 'freed';
+      readonly ipv4: string;
+      readonly coolUntilMs: number;
+      /** Kept for its pod until then; null or absent: only rests. */
+      readonly reservedUntilMs?: number | null;
+      readonly atMs: number;
+    }
+  /** A reservation ends at this instant, if it does not end before. */
+  | { readonly type: 'unreserve'; readonly ipv4: string; readonly untilMs: number; readonly atMs: number }
   | { readonly type: 'grow'; readonly count: number; readonly atMs: number }
   | { readonly type: 'shed'; readonly count: number; readonly atMs: number }
   | { readonly type: 'drain'; readonly atMs: number }
@@ -45,6 +56,14 @@ export type FactoryEvent =
       readonly eniId: string;
       readonly ipv4: string;
       readonly coolUntilMs: number;
+      readonly reservedUntilMs?: number | null;
+      readonly atMs: number;
+    }
+  | {
+      readonly type: 'unreserve';
+      readonly eniId: string;
+      readonly ipv4: string;
+      readonly untilMs: number;
       readonly atMs: number;
     }
   /** `basis`: the totals that the pool reckoned from. */
@@ -69,12 +88,16 @@ export type LeaseEvent =
   | { readonly type: 'granted'; readonly grant: Grant; readonly atMs: number }
   | { readonly type: 'refused'; readonly failure: Failure }
   | { readonly type: 'deadline'; readonly atMs: number }
-  | { readonly type: 'release'; readonly requestId: string; readonly atMs: number };
+  /** The sandbox before this one has given its address back, or cannot. */
+  | { readonly type: 'vacated'; readonly atMs: number }
+  | { readonly type: 'release'; readonly requestId: string; readonly forGood?: boolean; readonly atMs: number };
 
 export type Ask = {
   readonly type: 'allocate';
   readonly requestId: string;
   readonly sandbox: Sandbox;
+  /** How long the address is kept for the pod once the sandbox is gone; 0 or absent: not at all. */
+  readonly reserveMs?: number;
   readonly untilMs: number;
   readonly atMs: number;
 };
@@ -82,6 +105,8 @@ export type Release = {
   readonly type: 'release';
   readonly requestId: string;
   readonly sandbox: SandboxKey;
+  /** Nothing is kept for the pod. */
+  readonly forGood?: boolean;
   readonly atMs: number;
 };
 export type Forget = {
@@ -108,7 +133,9 @@ export type LeasesEvent =
       readonly grant: Grant;
       readonly atMs: number;
     }
-  | { readonly type: 'refused'; readonly sandbox: SandboxKey; readonly failure: Failure };
+  | { readonly type: 'refused'; readonly sandbox: SandboxKey; readonly failure: Failure }
+  /** To itself: the sandbox that `heir` waits for has its address no more, or keeps it. */
+  | { readonly type: 'madeWay'; readonly heir: SandboxKey };
 
 export type PoolEvent =
   | { readonly type: 'poolChanged'; readonly totals: PoolTotals; readonly atMs: number }

@@ -289,7 +289,7 @@ function collectorInput({ settings, nowMs }: NodeContext): GarbageCollectorInput
 function factoryInput(context: NodeContext): EniFactoryInput {
   const { settings } = context;
   const { eniCap, eniPlaces, ipv4PerEni, vSwitches, seed } = factsOf(context);
-  const { eniPolicy, vSwitchPolicy, quotaHoldMs, minEniAgeMs } = settings;
+  const { eniPolicy, reservationsYield, vSwitchPolicy, quotaHoldMs, minEniAgeMs } = settings;
   const { cloudPeriodMs, describePeriodMs, attachTimeoutMs, settleTimeoutMs, detachTimeoutMs } = settings;
   const { backoffMs, backoffMaxMs } = settings;
   const timeouts = { attachTimeoutMs, settleTimeoutMs, detachTimeoutMs };
@@ -302,6 +302,7 @@ function factoryInput(context: NodeContext): EniFactoryInput {
     dual: settings.ipStack === 'dual',
     vSwitches,
     eniPolicy,
+    reservationsYield,
     vSwitchPolicy,
     seed,
     mtu: settings.mtu,

@@ -20,17 +20,23 @@ export type Entry = {
   readonly pod: string | null;
   /** The request that an offer belongs to, until it is bound or withdrawn. */
   readonly requestId: string | null;
-  /** Idle: since when, so that the one that rested longest goes first. Cooling: until when. */
+  /** Idle: since when, so that the one that rested longest goes first. Cooling, reserved: until when. */
   readonly atMs: number;
+  /** Offered to the pod that it was reserved for: until when, should the offer come to nothing. Else absent. */
+  readonly reservedUntilMs?: number;
 };
 
 export type AddressBook = readonly Entry[];
 export type Holder = { readonly sandbox: SandboxKey; readonly pod: string };
 /** Who holds an IPv4, as a lease has it, and the IPv6 that the lease names with it. */
-export type Held = Holder & { readonly ipv6?: string | null };
+export type Held = Holder & {
+  readonly ipv6?: string | null;
+  /** Nobody holds it: it is kept for the pod until then. */
+  readonly reservedUntilMs?: number;
+};
 export type Counts = Readonly<Record<AddressState, number>>;
 
-const idle = (entry: Entry, atMs: number): Entry => ({
+export const idle = ({ reservedUntilMs: _, ...entry }: Entry, atMs: number): Entry => ({
   ...entry,
   state: 'idle',
   sandbox: null,
@@ -62,16 +68,23 @@ export function bookOf(
     const holder = held.get(ipv4);
     const until = coolUntilMs.get(ipv4) ?? 0;
     const fresh = entryOf(ipv4, index === 0);
-    if (holder !== undefined) return { ...fresh, state: 'bound', ...heldAs(ipv4, holder) };
+    if (holder !== undefined) {
+      const { reservedUntilMs } = holder;
+      const own = { ...fresh, ...heldAs(ipv4, holder) };
+      return reservedUntilMs === undefined
+        ? { ...own, state: 'bound' }
+        : { ...own, state: 'reserved', atMs: reservedUntilMs };
+    }
     return until > nowMs ? { ...fresh, state: 'cooling', atMs: until } : fresh;
   });
-  const missing = [...held].filter(([ipv4]) => !ips.includes(ipv4));
+  const missing = [...held].filter(([ipv4, holder]) => !ips.includes(ipv4) && !isKept(holder));
   return [
     ...there,
     ...missing.map(([ipv4, holder]): Entry => ({ ...entryOf(ipv4, false), state: 'invalid', ...heldAs(ipv4, holder) })),
   ];
 }
 
+const isKept = ({ reservedUntilMs }: Held): boolean => reservedUntilMs !== undefined;
 const heldAs = (ipv4: string, { sandbox, pod, ipv6 = null }: Held) => ({ address: { ipv4, ipv6 }, sandbox, pod });
 
 /** Addresses the cloud just assigned. One that is in the book already is not added again. */
@@ -81,65 +94,100 @@ export function added(book: AddressBook, ips: readonly string[], nowMs: number):
   return [...book, ...bookOf(fresh, nowMs).map((entry) => ({ ...entry, primary: false }))];
 }
 
-/** Cooling addresses whose time has come are idle again. */
+const ends = (entry: Entry): boolean => entry.state === 'cooling' || entry.state === 'reserved';
+
+/** Cooling and reserved addresses whose time has come are idle again. */
 export function rested(book: AddressBook, nowMs: number): AddressBook {
-  if (!book.some((entry) => entry.state === 'cooling' && entry.atMs <= nowMs)) return book;
-  return book.map((entry) => (entry.state === 'cooling' && entry.atMs <= nowMs ? idle(entry, entry.atMs) : entry));
+  if (!book.some((entry) => ends(entry) && entry.atMs <= nowMs)) return book;
+  return book.map((entry) => (ends(entry) && entry.atMs <= nowMs ? idle(entry, entry.atMs) : entry));
 }
 
-/** When the next cooling address becomes idle; null when none is cooling. */
+/** When the next cooling or reserved address becomes idle; null when there is none. */
 export function nextRestMs(book: AddressBook): number | null {
-  const ends = book.filter((entry) => entry.state === 'cooling').map((entry) => entry.atMs);
-  return ends.length === 0 ? null : Math.min(...ends);
+  const endMs = book.filter(ends).map((entry) => entry.atMs);
+  return endMs.length === 0 ? null : Math.min(...endMs);
 }
 
 /**
- * Promises an address to a request: the one idle for longest. With `alsoCooling` the one that has rested longest, if none is idle
- * (a node that cannot grow would otherwise refuse). Null when there is none.
+ * Promises an address to a request: the one reserved for its pod, else the one idle for longest. With `alsoCooling` the one that has
+ * rested longest, if none is idle (a node that cannot grow would otherwise refuse); with `alsoReserved` the one whose reservation ends
+ * first, whoever's it is. Null when there is none.
  */
 export function offered(
   book: AddressBook,
   request: Holder & { readonly requestId: string },
   alsoCooling: boolean,
+  alsoReserved: boolean = false,
 ): { readonly book: AddressBook; readonly address: Address } | null {
   const oldest = (state: AddressState): Entry | null =>
     book
       .filter((entry) => entry.state === state)
       .reduce<Entry | null>((best, entry) => (best === null || entry.atMs < best.atMs ? entry : best), null);
-  const chosen = oldest('idle') ?? (alsoCooling ? oldest('cooling') : null);
+  const own = reservedFor(book, request.pod);
+  const chosen =
+    own ?? oldest('idle') ?? (alsoCooling ? oldest('cooling') : null) ?? (alsoReserved ? oldest('reserved') : null);
   if (chosen === null) return null;
   const { requestId, sandbox, pod } = request;
   return {
     address: chosen.address,
-    book: book.map((entry) => (entry === chosen ? { ...entry, state: 'offered', requestId, sandbox, pod } : entry)),
+    book: book.map((entry) => {
+      if (entry !== chosen) return entry;
+      const back = own === null ? {} : { reservedUntilMs: own.atMs };
+      return { ...entry, state: 'offered', requestId, sandbox, pod, ...back };
+    }),
   };
+}
+
+/** The address that is kept for this pod; null when none is. */
+export function reservedFor(book: AddressBook, pod: string): Entry | null {
+  return book.find((entry) => entry.state === 'reserved' && entry.pod === pod) ?? null;
 }
 
 /** The offer is on disk. A request that is unknown changes nothing; an address that the cloud lost meanwhile stays invalid. */
 export function bound(book: AddressBook, requestId: string): AddressBook {
-  return book.map((entry) =>
-    entry.requestId === requestId
-      ? { ...entry, state: entry.state === 'offered' ? 'bound' : entry.state, requestId: null }
-      : entry,
-  );
-}
-
-/** The offer was not wanted after all. Nobody used the address, so it needs no rest; an invalid one leaves the book. */
-export function withdrawn(book: AddressBook, requestId: string, nowMs: number): AddressBook {
-  return book.flatMap((entry) => {
-    if (entry.requestId !== requestId) return [entry];
-    return entry.state === 'offered' ? [idle(entry, nowMs)] : [];
+  return book.map(({ reservedUntilMs, ...entry }) => {
+    if (entry.requestId === requestId)
+      return { ...entry, state: entry.state === 'offered' ? 'bound' : entry.state, requestId: null };
+    return reservedUntilMs === undefined ? entry : { ...entry, reservedUntilMs };
   });
 }
 
-/** The sandbox gave its address back. An invalid one leaves the book: the cloud has it no more. */
-export function freed(book: AddressBook, ipv4: string, coolUntilMs: number): AddressBook {
+/**
+ * The offer was not wanted after all. Nobody used the address, so it needs no rest, and what was reserved for the pod is so again; an
+ * invalid one leaves the book.
+ */
+export function withdrawn(book: AddressBook, requestId: string, nowMs: number): AddressBook {
+  return book.flatMap((entry) => {
+    if (entry.requestId !== requestId) return [entry];
+    if (entry.state !== 'offered') return [];
+    const { reservedUntilMs: untilMs = 0, ...offer } = entry;
+    return untilMs > nowMs ? [{ ...offer, state: 'reserved', requestId: null, atMs: untilMs }] : [idle(entry, nowMs)];
+  });
+}
+
+/** The sandbox gave its address back, to rest or to be kept for its pod. An invalid one leaves the book: the cloud has it no more. */
+export function freed(
+  book: AddressBook,
+  ipv4: string,
+  coolUntilMs: number,
+  reservedUntilMs: number | null = null,
+): AddressBook {
   return book.flatMap((entry) => {
     if (entry.address.ipv4 !== ipv4) return [entry];
     if (entry.state === 'invalid') return [];
     if (entry.state !== 'bound') return [entry];
+    if (reservedUntilMs !== null) return [{ ...entry, state: 'reserved' as const, atMs: reservedUntilMs }];
     return [{ ...idle(entry, coolUntilMs), state: 'cooling' as const }];
   });
+}
+
+/** A reservation ends before its time. */
+export function shortened(book: AddressBook, ipv4: string, untilMs: number): AddressBook {
+  return book.map((entry) =>
+    entry.state === 'reserved' && entry.address.ipv4 === ipv4 && untilMs < entry.atMs
+      ? { ...entry, atMs: untilMs }
+      : entry,
+  );
 }
 
 /** Marks up to `count` idle secondary addresses as leaving, youngest first: the pool keeps the well rested ones. */
@@ -177,8 +225,8 @@ export function left(book: AddressBook, ips: readonly string[]): AddressBook {
 
 /**
  * Brings the book in line with what the cloud reports, after a call whose outcome is unknown: new addresses are idle, missing ones
- * are gone, or invalid while somebody holds them. A leaving one that is still there is idle again, unless the call that takes it may
- * arrive yet (`takingYet`): nobody may have it then.
+ * are gone (with their reservations: nobody uses those), or invalid while somebody holds them. A leaving one that is still there is
+ * idle again, unless the call that takes it may arrive yet (`takingYet`): nobody may have it then.
  */
 export function reconciled(
   book: AddressBook,
@@ -188,7 +236,7 @@ export function reconciled(
 ): AddressBook {
   const real = new Set(ips);
   const kept = book.flatMap((entry): Entry[] => {
-    const held = entry.state === 'bound' || entry.state === 'offered' || entry.state === 'reserved';
+    const held = entry.state === 'bound' || entry.state === 'offered';
     if (real.has(entry.address.ipv4)) {
       if (entry.state === 'invalid') return [{ ...entry, state: entry.requestId === null ? 'bound' : 'offered' }];
       return [entry.state === 'leaving' && !takingYet ? idle(entry, nowMs) : entry];
@@ -224,7 +272,7 @@ export function afterDeath(book: AddressBook, promised: readonly string[]): Addr
 export function heldBy(book: AddressBook, held: ReadonlyMap<string, Held>): AddressBook {
   return book.map((entry) => {
     const holder = held.get(entry.address.ipv4);
-    const free = entry.state === 'idle' || entry.state === 'cooling' || entry.state === 'leaving';
+    const free = !['bound', 'offered', 'invalid'].includes(entry.state);
     if (holder === undefined || !free) return entry;
     return { ...entry, ...heldAs(entry.address.ipv4, holder), state: 'bound', requestId: null };
   });

@@ -24,8 +24,10 @@ export type EniSummary = {
   readonly sheddable: number;
   /** Addresses asked for, or to be asked for in the next call, and not here yet. */
   readonly arriving: number;
-  /** Requests that wait for them. */
+  /** Requests that wait for them; not those that wait for an address that is kept for them. */
   readonly queued: number;
+  /** Pods that addresses are kept for, the reservation that ends first at the front. */
+  readonly reserved?: readonly { readonly pod: string; readonly untilMs: number }[];
   /** Messages of the factory that this takes account of. */
   readonly heard: number;
   readonly lastFailure: Failure | null;
@@ -59,7 +61,7 @@ export function spareOf(eni: EniSummary): number {
 
 /** What the factory tells an ENI that changes how it is placed. */
 export type Told =
-  | { readonly type: 'assign'; readonly alsoCooling: boolean }
+  | { readonly type: 'assign'; readonly pod?: string; readonly alsoCooling: boolean; readonly alsoReserved?: boolean }
   | { readonly type: 'grow'; readonly count: number }
   | { readonly type: 'shed'; readonly count: number }
   | { readonly type: 'drain' };
@@ -80,6 +82,13 @@ function changeBy(eni: EniSummary, told: Told): Partial<EniSummary> {
     return { counts: after, sheddable: eni.sheddable - count };
   }
   const serves = phase === 'ready' || phase === 'holding';
+  const { reserved = [] } = eni;
+  const own = reserved.find(({ pod }) => pod === told.pod);
+  const taking = (which: (typeof reserved)[number]) => ({
+    counts: { ...counts, reserved: counts.reserved - 1, offered: offered + 1 },
+    reserved: reserved.filter((one) => one !== which),
+  });
+  if (own !== undefined) return serves ? taking(own) : {};
   if (serves && idle > 0)
     return {
       counts: { ...counts, idle: idle - 1, offered: offered + 1 },
@@ -87,5 +96,7 @@ function changeBy(eni: EniSummary, told: Told): Partial<EniSummary> {
     };
   if (serves && told.alsoCooling && cooling > 0)
     return { counts: { ...counts, cooling: cooling - 1, offered: offered + 1 } };
+  const [first] = reserved;
+  if (serves && told.alsoReserved && first !== undefined) return taking(first);
   return { queued: eni.queued + 1 };
 }

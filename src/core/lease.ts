@@ -26,6 +26,8 @@ export type Lease = {
   readonly sandbox: Sandbox;
   readonly grant: Grant;
   readonly boundAtMs: number;
+  /** How long the address is kept for the pod once the sandbox is gone; absent: not at all. */
+  readonly reserveMs?: number;
   /** Of the host when it was bound: no sandbox outlives its boot. Absent in records of before there was one. */
   readonly bootId?: string;
 };

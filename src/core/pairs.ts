@@ -8,7 +8,7 @@
  * others of each family stand in a line, those that rest behind the others by when their rest ends, the ENI's own primary address
  * first, else by their text; and the two lines are paired from their heads. A pair rests as long as either half does.
  */
-import { type AddressBook, added, bookOf, type Entry, type Held, leavingOf } from './address-book.ts';
+import { type AddressBook, added, bookOf, type Entry, type Held, idle, leavingOf } from './address-book.ts';
 
 export type Ipv6Half = {
   readonly ip: string;
@@ -62,7 +62,7 @@ export function ownedAtFirst({ ips, held, coolUntilMs, going, heldBack, dual, no
   return paired(
     {
       book: leavingOf(
-        book.map((entry) => wholeOr(entry, ips)),
+        book.map((entry) => wholeOr(keptWhole(entry, ips), ips)),
         going,
       ),
       halves,
@@ -78,6 +78,15 @@ function wholeOr(entry: Entry, ips: Ips): Entry {
   if (!ips.ipv4.includes(address.ipv4) || (address.ipv6 !== null && !ips.ipv6.includes(address.ipv6)))
     return { ...entry, state: 'invalid' };
   return state === 'invalid' ? { ...entry, state: requestId === null ? 'bound' : 'offered' } : entry;
+}
+
+/** Nobody uses what is kept for a pod: once it lacks a half it is kept no longer, and only rests. */
+function keptWhole(entry: Entry, ips: Ips): Entry {
+  const { state, address } = entry;
+  const whole = address.ipv6 !== null && ips.ipv6.includes(address.ipv6) && ips.ipv4.includes(address.ipv4);
+  if (state !== 'reserved' || whole) return entry;
+  const ipv6 = address.ipv6 !== null && ips.ipv6.includes(address.ipv6) ? address.ipv6 : null;
+  return { ...idle(entry, entry.atMs), state: 'cooling', address: { ...address, ipv6 } };
 }
 
 const isHeld = ({ state }: Entry): boolean => !['idle', 'cooling', 'leaving'].includes(state);
@@ -122,7 +131,7 @@ export function paired({ book, halves }: Owned, nowMs: number): Owned {
 /** Without dual stack no free address keeps the IPv6 that a lease of an earlier life named. */
 export function unpaired(book: AddressBook): AddressBook {
   const strays = (entry: Entry): boolean =>
-    entry.address.ipv6 !== null && (entry.state === 'idle' || entry.state === 'cooling');
+    entry.address.ipv6 !== null && ['idle', 'cooling', 'reserved'].includes(entry.state);
   if (!book.some(strays)) return book;
   return book.map((entry) => (strays(entry) ? { ...entry, address: { ipv4: entry.address.ipv4, ipv6: null } } : entry));
 }
@@ -180,7 +189,8 @@ export function followed(
   const has6 = new Set(ips.ipv6);
   const ipv6: Ipv6Half[] = [];
   const leaving: string[] = [];
-  const kept = own.book.flatMap((entry): Entry[] => {
+  const kept = own.book.flatMap((known): Entry[] => {
+    const entry = keptWhole(known, ips);
     if (isHeld(entry)) return [wholeOr(entry, ips)];
     const { address, state, atMs } = entry;
     const goes = state === 'leaving' && takingYet;

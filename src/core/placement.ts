@@ -2,8 +2,9 @@
  * Which ENI serves which request, and when to open another: pure and total, with the reason for everything that has to wait.
  *
  * Preference for each request, oldest first: an idle address; room on an attached ENI (one Assign away); room on an ENI that is
- * being opened; a new ENI; a cooling address once nothing can grow. Refused only when nothing can change without somebody else's
- * doing.
+ * being opened; a new ENI; a cooling address once nothing can grow; then one that is kept for another pod, if the policy lets it go.
+ * Refused only when nothing can change without somebody else's doing. Before all that a pod gets the address that is kept for it, on
+ * the ENI that has it; if that ENI cannot serve it gets another one, and `astray` says why.
  *
  * Both ENI policies keep this order and differ in which ENI of a kind comes first. Terway's `least_ips` opens every ENI before it
  * uses the idle addresses of one; here a pod never waits for an ENI while an address can be had sooner.
@@ -30,6 +31,8 @@ export type PlacementPolicy = {
   readonly looking: boolean;
   readonly ipv4PerEni: number;
   readonly eniPolicy: EniPolicy;
+  /** Addresses kept for other pods are given out before a request is refused; so it is unless this says no. */
+  readonly reservationsYield?: boolean;
   /** Where ENIs may be opened, as listed; `vSwitch` says how one is chosen, and `nth` the first choice of this plan. */
   readonly vSwitchIds: readonly string[];
   readonly vSwitch: VSwitchChoice;
@@ -37,7 +40,13 @@ export type PlacementPolicy = {
 };
 
 export type Move =
-  | { readonly type: 'assign'; readonly requestId: string; readonly slot: number; readonly alsoCooling: boolean }
+  | {
+      readonly type: 'assign';
+      readonly requestId: string;
+      readonly slot: number;
+      readonly alsoCooling: boolean;
+      readonly alsoReserved?: boolean;
+    }
   | {
       readonly type: 'open';
       readonly vSwitchId: string;
@@ -51,6 +60,8 @@ export type Plan = {
   readonly moves: readonly Move[];
   /** requestId -> why it waits. */
   readonly reasons: ReadonlyMap<string, string>;
+  /** requestId -> why a pod does not get the address that is kept for it. */
+  readonly astray: ReadonlyMap<string, string>;
   /** When the plan may come out differently by itself; null when only an event can change it. */
   readonly againAtMs: number | null;
 };
@@ -68,13 +79,15 @@ export function place(
   const dry = (vSwitchId: string): boolean => holdEndMs(policy.holds, vSwitchId) > nowMs;
   const noRoom = (eni: EniSummary): boolean => dry(eni.vSwitchId) || isFull(policy.holds, eni.slot, nowMs);
   const byFill = [...enis].sort((a, b) => owned(b.counts) - owned(a.counts) || a.slot - b.slot);
-  const housed = house(waiting, growBy, byFill, noRoom, policy.eniPolicy);
+  const home = returning(waiting, byFill);
+  const housed = house(home.homeless, growBy, byFill, noRoom, policy.eniPolicy);
   const opened = open(housed.homeless, housed.grow, enis, policy, dry, nowMs);
-  const rest = settleForLess(opened.homeless, byFill, policy, dry, nowMs);
-  const ends = holdEnds(policy.holds, nowMs);
+  const rest = settleForLess(opened.homeless, home.kept, byFill, policy, dry, nowMs);
+  const ends = [...holdEnds(policy.holds, nowMs), ...rest.lastChancesMs];
   return {
-    moves: [...housed.moves, ...opened.moves, ...rest.moves],
+    moves: [...home.moves, ...housed.moves, ...opened.moves, ...rest.moves],
     reasons: rest.reasons,
+    astray: home.astray,
     againAtMs: ends.length > 0 ? Math.min(...ends) : null,
   };
 }
@@ -82,6 +95,39 @@ export function place(
 type Dry = (vSwitchId: string) => boolean;
 type Homeless = { readonly moves: readonly Move[]; readonly homeless: readonly Waiting[] };
 type Left = { readonly eni: EniSummary; idle: number; spare: number; room: number; fill: number };
+
+/** An address that is kept for a pod which has not asked. */
+type KeptFor = { readonly slot: number; readonly untilMs: number };
+
+/** Pods that come back to their address. `kept`: addresses of others, on ENIs that serve, the one that is free first at the front. */
+function returning(
+  waiting: readonly Waiting[],
+  enis: readonly EniSummary[],
+): Homeless & { readonly astray: ReadonlyMap<string, string>; readonly kept: readonly KeptFor[] } {
+  const moves: Move[] = [];
+  const homeless: Waiting[] = [];
+  const astray = new Map<string, string>();
+  const all = enis.flatMap((eni) => (eni.reserved ?? []).map((one) => ({ ...one, eni, slot: eni.slot })));
+  const taken = new Set<(typeof all)[number]>();
+  for (const request of waiting) {
+    const { requestId, pod } = request;
+    const own = all.filter((one) => one.pod === pod && !taken.has(one));
+    const there = own.find(({ eni }) => ['ready', 'holding', 'opening'].includes(eni.phase));
+    if (there !== undefined) {
+      taken.add(there);
+      moves.push({ type: 'assign', requestId, slot: there.slot, alsoCooling: false });
+      continue;
+    }
+    const [away] = own;
+    if (away !== undefined)
+      astray.set(requestId, `the address kept for it is on ENI ${away.eni.eniId}, which is ${away.eni.phase}`);
+    homeless.push(request);
+  }
+  const kept = all
+    .filter((one) => !taken.has(one) && (one.eni.phase === 'ready' || one.eni.phase === 'holding'))
+    .sort((a, b) => a.untilMs - b.untilMs);
+  return { moves, homeless, astray, kept };
+}
 
 /** On the ENIs there are: requests first, then what the pool wants. `grow` is what found no room. */
 function house(
@@ -183,29 +229,51 @@ function open(
 /** What growing now cannot serve: a cooling address if growing cannot help at all, a reason to wait, or a refusal. */
 function settleForLess(
   homeless: readonly Waiting[],
+  kept: readonly KeptFor[],
   byFill: readonly EniSummary[],
   policy: PlacementPolicy,
   dry: Dry,
   nowMs: number,
-): { readonly moves: readonly Move[]; readonly reasons: ReadonlyMap<string, string> } {
+): {
+  readonly moves: readonly Move[];
+  readonly reasons: ReadonlyMap<string, string>;
+  readonly lastChancesMs: readonly number[];
+} {
   const { holds } = policy;
   const moves: Move[] = [];
   const reasons = new Map<string, string>();
+  const lastChancesMs: number[] = [];
+  const yielding = policy.reservationsYield === false ? [] : [...kept];
   const never = Number.POSITIVE_INFINITY;
   const cooling = byFill
     .filter((eni) => eni.phase === 'ready' || eni.phase === 'holding')
     .flatMap((eni) => Array.from({ length: eni.counts.cooling }, () => eni.slot));
   const openAtMs = slotsBeside(byFill, policy) > 0 && !policy.vSwitchIds.every(dry) ? opensAtMs(holds) : never;
   const growsAtMs = nextGrowthMs(byFill, policy);
-  for (const { requestId, untilMs } of homeless) {
+  const mayChange = policy.looking || byFill.some(changing);
+  for (const request of homeless) {
+    const { requestId, untilMs } = request;
     const slot = openAtMs <= untilMs ? undefined : cooling.shift();
+    const helped = growsAtMs <= untilMs || mayChange;
+    const chanceMs = lastChanceMs(request);
+    const yielded = slot === undefined && (!helped || chanceMs <= nowMs) ? yielding.shift() : undefined;
     if (slot !== undefined) moves.push({ type: 'assign', requestId, slot, alsoCooling: true });
-    else if (growsAtMs <= untilMs || policy.looking || byFill.some(changing))
+    else if (yielded !== undefined)
+      moves.push({ type: 'assign', requestId, slot: yielded.slot, alsoCooling: false, alsoReserved: true });
+    else if (helped) {
       reasons.set(requestId, waitingReason(byFill, policy, nowMs));
-    else if (growsAtMs === never) moves.push({ type: 'refuse', requestId, failure: full(byFill, policy) });
+      if (yielding.length > 0 && chanceMs > nowMs) lastChancesMs.push(chanceMs);
+    } else if (growsAtMs === never) moves.push({ type: 'refuse', requestId, failure: full(byFill, policy) });
     else moves.push({ type: 'refuse', requestId, failure: holds.lastFailure ?? allDry(policy) });
   }
-  return { moves, reasons };
+  return { moves, reasons, lastChancesMs };
+}
+
+const LAST_CHANCE_MS = 2_000;
+
+/** A request that has waited in vain until then would be refused by its deadline, if it were not helped now. */
+function lastChanceMs({ sinceMs, untilMs }: Waiting): number {
+  return untilMs - Math.min(LAST_CHANCE_MS, Math.max(0, untilMs - sinceMs) / 4);
 }
 
 /** Something about this ENI changes by itself, and may help a request that has no place. */

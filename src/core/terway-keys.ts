@@ -37,7 +37,6 @@ export const ignoredKeys: readonly string[] = [
   'kube_client_qps',
   'kube_client_burst',
   'backoff_override',
-  'custom_stateful_workload_kinds',
   'enable_patch_pod_ips',
   'ipv4_prefix_count',
   'ipv6_prefix_count',

@@ -6,6 +6,7 @@
  * Source: Terway's daemon, AllocIP, ReleaseIP, GetIPInfo and RecordEvent as its plugins know them.
  */
 import { EnactorError } from '../core/errors.ts';
+import { type ReservationRules, reserveMsOf } from '../core/reservation.ts';
 import { DEFAULT_IF_NAME, type PodRef, podKey } from '../core/sandbox.ts';
 import { type EventRequest, IP_TYPE, type IPSet } from '../core/wire.ts';
 import type { Allocator } from '../ports/allocator.ts';
@@ -20,6 +21,8 @@ export type BackendParts = {
   readonly nodeName: string;
   /** null when the configuration does not tell; the plugin then does without. */
   readonly serviceCidr: IPSet | null;
+  /** Which pods keep their address, and how long. */
+  readonly reservations: ReservationRules;
 };
 
 /** Linux's IFNAMSIZ without its NUL. */
@@ -29,15 +32,18 @@ const CONTAINER_ID_MAX = 256;
 
 const stack = { IPv4: true, IPv6: false };
 
-export function backendOver({ allocator, kubernetes, nodeName, serviceCidr }: BackendParts): Backend {
+export function backendOver(parts: BackendParts): Backend {
+  const { allocator, kubernetes, nodeName, serviceCidr, reservations } = parts;
   return {
     async AllocIP(request, { signal, untilMs }) {
       const { containerId, ifName } = sandboxNameOf(request);
       const named = podRefOf(request);
       const known = allocator.lease(containerId, ifName);
-      const pod = known?.sandbox.pod ?? (await podOnThisNode(kubernetes, nodeName, named, signal));
+      const found = known === null ? await podOnThisNode(kubernetes, nodeName, named, signal) : null;
+      const pod = known?.sandbox.pod ?? { ...named, uid: found?.uid ?? null };
+      const reserveMs = found === null ? (known?.reserveMs ?? 0) : reserveMsOf(found, reservations);
       const sandbox = { containerId, ifName, netns: request.Netns, network: request.NetworkName ?? '', pod };
-      const lease = await allocator.allocate({ sandbox, untilMs }, signal);
+      const lease = await allocator.allocate({ sandbox, untilMs, reserveMs }, signal);
       return { Success: true, IPType: IP_TYPE.eniMultiIp, ...stack, NetConfs: [netConfOf(lease, serviceCidr)] };
     },
 

@@ -65,7 +65,9 @@ export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, o
       log.info({ node: flags.nodeName, ms: Math.round(performance.now()), ...memory() }, 'daemon started');
       const kubernetes = await connecting;
       const { allocator } = system;
-      gate.open(backendOver({ allocator, kubernetes, nodeName: flags.nodeName, serviceCidr: config.serviceCidr }));
+      const { settings, serviceCidr } = config;
+      const { nodeName } = flags;
+      gate.open(backendOver({ allocator, kubernetes, nodeName, serviceCidr, reservations: settings }));
       onStarted();
       const end = AbortSignal.any([stop, ending.signal]);
       const heldBack = { ...system, host: ports.host, kubernetes, store, nodeName: flags.nodeName, log };

@@ -12,7 +12,7 @@ const IGNORE_LABEL = 'k8s.aliyun.com/ignore-by-terway';
 const STATIC_UID_ANNOTATION = 'kubernetes.io/config.hash';
 
 /**
- * The pod with the API server's uid. Rejects with `podUnknown` naming the reason, or `kubernetes` when the server does not answer:
+ * The pod as the API server has it. Rejects with `podUnknown` naming the reason, or `kubernetes` when the server does not answer:
  * the two must not be confused, since only one of them says that the pod is not there.
  */
 export async function podOnThisNode(
@@ -20,11 +20,11 @@ export async function podOnThisNode(
   nodeName: string,
   wanted: PodRef,
   signal: AbortSignal,
-): Promise<PodRef> {
+): Promise<Pod> {
   const pod = await kubernetes.getPod(wanted.namespace, wanted.name, signal);
   const problem = pod === null ? 'does not exist' : problemOf(pod, nodeName, wanted.uid);
   if (pod === null || problem !== null) throw new EnactorError('podUnknown', `pod ${podKey(wanted)} ${problem}`);
-  return { namespace: pod.namespace, name: pod.name, uid: pod.uid };
+  return pod;
 }
 
 function problemOf(pod: Pod, nodeName: string, uid: string | null): string | null {

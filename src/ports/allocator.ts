@@ -4,7 +4,12 @@
 import type { Lease } from '../core/lease.ts';
 import type { PodRef, Sandbox } from '../core/sandbox.ts';
 
-export type AllocateRequest = { readonly sandbox: Sandbox; readonly untilMs: number };
+export type AllocateRequest = {
+  readonly sandbox: Sandbox;
+  readonly untilMs: number;
+  /** How long the address is kept for the pod once this sandbox is gone; 0 or absent: not at all. */
+  readonly reserveMs?: number;
+};
 
 /** `pod` is for the log alone: the sandbox names the lease. */
 export type ReleaseRequest = {
@@ -12,6 +17,8 @@ export type ReleaseRequest = {
   readonly ifName: string;
   readonly pod: PodRef;
   readonly reason: string;
+  /** The pod does not come back here: its address is not kept for it. */
+  readonly forGood?: boolean;
 };
 
 export interface Allocator {

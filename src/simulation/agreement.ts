@@ -16,7 +16,7 @@ import type { leaseMachine } from '../../statecharts/lease.ts';
 import { leaseId, type leasesMachine } from '../../statecharts/leases.ts';
 import { place } from '../core/placement.ts';
 import { sameTotals, totalsOf } from '../core/pool.ts';
-import { sandboxKey } from '../core/sandbox.ts';
+import { podKey, sandboxKey } from '../core/sandbox.ts';
 import type { Report } from './violation.ts';
 
 type Eni = SnapshotFrom<typeof eniMachine>;
@@ -173,7 +173,14 @@ function checkRequests(
       fault('1', `${address.ipv4} is promised to ${requestId}, which the factory does not know`);
   const line = new Set(waiting.map((request) => request.requestId));
   for (const { value, context } of leases.values()) {
-    const searching = typeof value === 'object' && 'opening' in value;
+    const searching = typeof value === 'object' && 'opening' in value && value.opening !== 'waiting';
+    const waits = typeof value === 'object' && 'opening' in value && value.opening === 'waiting';
+    const pod = podKey(context.sandbox.pod);
+    if (
+      waits &&
+      ![...leases.values()].some((one) => one.context !== context && podKey(one.context.sandbox.pod) === pod)
+    )
+      fault('4', `${sandboxKey(context.sandbox)} waits for a sandbox that is no more`);
     if (searching && !line.has(context.requestId) && placed[context.requestId]?.granted !== false)
       fault('4', `${sandboxKey(context.sandbox)} waits for an address and nobody looks for one`);
     if (value === 'persisting' && placed[context.requestId]?.granted !== true)

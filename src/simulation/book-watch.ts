@@ -53,6 +53,8 @@ export class BookWatch {
       this.#entry(node, ref.id, entry);
       if (context.dual && entry.state === 'offered' && entry.address.ipv6 === null)
         this.#report('7', `${ref.id} promises ${entry.address.ipv4}, which lacks its IPv6`);
+      if (was?.state === 'reserved' && was.atMs > nowMs && entry.state === 'offered' && was.pod !== entry.pod)
+        this.#yieldedOffer(ref, entry);
       if (was?.state === 'cooling' && was.atMs > nowMs && entry.state === 'offered') this.#coolingOffer(ref, entry);
     }
     this.#whole(ref.id, context);
@@ -69,12 +71,25 @@ export class BookWatch {
     this.coolingOffered.add(address.ipv4);
   }
 
+  /** A reservation yields only to a request that would have nothing else. */
+  #yieldedOffer(ref: AnyActorRef, { address }: Entry): void {
+    this.#witness.checks += 1;
+    this.coolingOffered.add(address.ipv4);
+    const free = this.enis
+      .filter((eni) => eni.matches('inUse'))
+      .flatMap(({ context }) => context.book.filter((entry) => entry.state === 'idle'));
+    if (free.length > 0)
+      this.#report('kept', `${ref.id} gave away ${address.ipv4}, which is kept, while ${free.length} are idle`);
+  }
+
   /** Invariant 3, its other side: a rest ends. ENIs with no device, or on their way out, may let it wait. */
   checkRests(beforeMs: number): void {
     for (const eni of this.enis) {
       if (!eni.matches('inUse')) continue;
       this.#witness.checks += 1;
-      const late = eni.context.book.find((entry) => entry.state === 'cooling' && entry.atMs < beforeMs);
+      const late = eni.context.book.find(
+        ({ state, atMs }) => (state === 'cooling' || state === 'reserved') && atMs < beforeMs,
+      );
       if (late !== undefined)
         this.#report(
           '3',

@@ -7,6 +7,7 @@
 import { halvesOf } from '../core/address.ts';
 import { failureOf } from '../core/errors.ts';
 import type { Lease } from '../core/lease.ts';
+import { parseReservation, type Reservation } from '../core/reservation.ts';
 import { sandboxKey } from '../core/sandbox.ts';
 import type { Pod } from '../ports/kubernetes.ts';
 import type { FakeKubernetes } from './fake-kubernetes.ts';
@@ -58,6 +59,8 @@ export class Kubelet {
   readonly #trace: Trace;
   readonly #report: Report;
   readonly #apiServer: FakeKubernetes;
+  /** Pods of StatefulSets: the container that is theirs now. */
+  readonly #owners = new Map<string, Container>();
   #pending: Pending[] = [];
   #earliestEndMs = Number.POSITIVE_INFINITY;
 
@@ -98,6 +101,7 @@ export class Kubelet {
     this.#trace.line(nodeIndex, id, 'ADD', this.#clock.nowMs());
     if (!node.up || system === null) return Promise.resolve(null);
     const container = this.#container(nodeIndex, id);
+    const promised = this.#promisedTo(node, container);
     this.#apiServer.putPod(podOf(node, id, 'Running'));
     node.sandboxes.gone.delete(id);
     container.sent += 1;
@@ -113,12 +117,17 @@ export class Kubelet {
         aborter.abort();
       });
     const untilMs = this.#clock.nowMs() + withinMs;
-    const answer = system.allocator.allocate({ sandbox: sandboxOf(id), untilMs }, aborter.signal);
+    const answer = system.allocator.allocate(
+      { sandbox: sandboxOf(id), untilMs, reserveMs: isOfSet(id) ? node.settings.reserveMs : 0 },
+      aborter.signal,
+    );
     return answer.then(
       (lease) => {
         if (!this.#close(pending)) return null;
         container.pendingAdds -= 1;
         this.#trace.line(nodeIndex, id, `ADD ${lease.grant.address.ipv4}`, this.#clock.nowMs());
+        this.#checkPromise(node, promised, lease);
+        if (promised?.ip === lease.grant.address.ipv4) node.coolingOffered.add(promised.ip);
         this.#added(node, container, order, lease);
         return lease;
       },
@@ -163,8 +172,53 @@ export class Kubelet {
     container.lastDel = container.sent;
     const { ip } = container;
     this.#gone(node, container);
-    this.#apiServer.deletePod(NAMESPACE, podNameOf(id));
+    if (!isOfSet(id) || this.#owners.get(podNameOf(id)) === container)
+      this.#apiServer.deletePod(NAMESPACE, podNameOf(id));
     this.#tryDel(node, container, ip);
+  }
+
+  /**
+   * The address that is kept for a pod of a StatefulSet which asks for one here: that of its sandbox before, which is gone by now, or
+   * the one that the disk says.
+   */
+  #promisedTo(node: SimNode, container: Container): Promised | null {
+    if (!isOfSet(container.id)) return null;
+    const pod = podNameOf(container.id);
+    const before = this.#owners.get(pod);
+    this.#owners.set(pod, container);
+    if (before === container) return null;
+    const ip = before?.node === node.index ? before.ip : null;
+    const eniId = ip === null ? '' : (this.#witness.held.get(ip)?.eniId ?? '');
+    if (before !== undefined) {
+      before.sent += 1;
+      before.lastDel = before.sent;
+      const home = this.#nodes[before.node];
+      if (home !== undefined) this.#gone(home, before);
+    }
+    const { storeFailures } = node;
+    if (ip !== null)
+      return { ip, eniId, untilMs: Number.POSITIVE_INFINITY, serves: serves(node, eniId), storeFailures };
+    const kept = reservationsOf(node).find((one) => one.pod === `${NAMESPACE}/${pod}`);
+    if (kept === undefined) return null;
+    const { untilMs, address } = kept;
+    return { ip: address.ipv4, eniId: kept.eniId, untilMs, serves: serves(node, kept.eniId), storeFailures };
+  }
+
+  /** The promise of a reservation. Its ENI may be lost, the disk may fail, and others come first if the settings say so. */
+  #checkPromise(node: SimNode, promised: Promised | null, { grant }: Lease): void {
+    if (promised === null || !promised.serves || !serves(node, promised.eniId)) return;
+    const { ip, eniId, untilMs, storeFailures } = promised;
+    const nowMs = this.#clock.nowMs();
+    const excused = node.defective || node.storeFailures !== storeFailures || this.#witness.touched.has(eniId);
+    if (excused || untilMs <= nowMs) return;
+    this.#witness.checks += 1;
+    if (grant.address.ipv4 === ip) return;
+    const taken = this.#witness.leased.has(ip);
+    if (taken && node.settings.reservationsYield) return;
+    // Its pod had been elsewhere, and the collector was about to say so.
+    const ended = !taken && !reservationsOf(node).some((one) => one.address.ipv4 === ip);
+    if (ended && this.#nodes.length > 1) return;
+    this.#report('kept', `${grant.address.ipv4} was given to a pod on node ${node.index + 1} that ${ip} is kept for`);
   }
 
   /** Something happens to a pod, and nobody tells the node. */
@@ -329,7 +383,28 @@ export class Kubelet {
 }
 
 const NAMESPACE = 'default';
-const podNameOf = (id: string): string => `pod-of-${id}`;
+/** `set0#2` is the second container of the pod `pod-of-set0`. */
+const podNameOf = (id: string): string => `pod-of-${id.split('#')[0]}`;
+const isOfSet = (id: string): boolean => id.includes('#');
+
+type Promised = {
+  readonly ip: string;
+  readonly eniId: string;
+  readonly untilMs: number;
+  /** The ENI could serve when it was asked for. */
+  readonly serves: boolean;
+  readonly storeFailures: number;
+};
+
+const serves = (node: SimNode, eniId: string): boolean =>
+  node.books.enis.some((eni) => eni.context.eniId === eniId && eni.matches('inUse'));
+
+function reservationsOf(node: SimNode): readonly Reservation[] {
+  const all = [...node.disk.synced('reservations').values()].flatMap(
+    (text) => parseReservation(JSON.parse(text)) ?? [],
+  );
+  return all.sort((a, b) => b.untilMs - a.untilMs);
+}
 
 function podOf(node: SimNode, id: string, phase: Pod['phase']): Pod {
   const { namespace, name, uid } = sandboxOf(id).pod;

@@ -152,6 +152,8 @@ export function planOf(chance: Seeded, options: PlanOptions, fates: Seeded): Dec
   );
   // Some worlds are crowded, some nearly empty.
   const crowd = Math.ceil(options.capacity * chance.pick([0.3, 0.7, 1, 1.3]));
+  const set = (pod: string): SetPod => ({ pod, node: 0, made: 0, live: null });
+  const sets = [set('set0'), set('set1'), set('set2')] as const;
   let atMs = options.startMs;
   while (decisions.length < options.decisions) {
     atMs += gapMs(chance);
@@ -159,6 +161,7 @@ export function planOf(chance: Seeded, options: PlanOptions, fates: Seeded): Dec
     const pods = nodes[node] as Pods;
     turnTide(chance, pods, crowd);
     for (const deed of deeds(chance, options, node, pods)) decisions.push({ ...fated(fates, deed), atMs });
+    if (fates.chance(0.1)) for (const deed of setDeeds(fates, options, sets)) decisions.push({ ...deed, atMs });
     if (options.faults && fates.chance(0.03)) decisions.push({ ...apiFault(fates, node), atMs });
   }
   return decisions;
@@ -218,6 +221,27 @@ function deeds(chance: Seeded, options: PlanOptions, node: number, pods: Pods): 
     return container === undefined ? [] : [del(node, container, pods)];
   }
   return [add(chance, node, newPod(node, pods))];
+}
+
+/** A pod of a StatefulSet: its containers come one after another, `set0#1`, `set0#2`, mostly on one node. */
+type SetPod = { readonly pod: string; node: number; made: number; live: string | null };
+
+function setDeeds(fates: Seeded, options: PlanOptions, sets: readonly [SetPod, ...SetPod[]]): readonly Deed[] {
+  const one = fates.pick(sets);
+  const { node, live } = one;
+  const anew = (at: number): Deed => {
+    one.made += 1;
+    one.node = at;
+    one.live = `${one.pod}#${one.made}`;
+    return { do: 'add', node: at, container: one.live, withinMs: fates.pick([2_000, 30_000, 110_000]), abortMs: null };
+  };
+  if (live === null) return [anew(fates.chance(0.7) ? node : fates.between(0, options.nodes - 1))];
+  const kind = fates.fraction();
+  // A new sandbox, and the DEL of the old one late, or never.
+  if (kind < 0.25) return [anew(node), ...(fates.chance(0.5) ? [{ do: 'del', node, container: live } as const] : [])];
+  one.live = null;
+  if (kind < 0.4) return [{ do: 'fate', node, container: live, fate: 'deleted' }];
+  return [{ do: 'del', node, container: live }];
 }
 
 /** Some of the pods that go are never deleted at the node. */

@@ -134,7 +134,12 @@ function poolSettings(chance: Seeded): Partial<Settings> {
 
 /** Periods that fit often into the calm before the world is looked at. */
 function collectorSettings(chance: Seeded): Partial<Settings> {
-  return { gcPeriodMs: chance.pick([30_000, 60_000]), gcGraceMs: chance.pick([0, 15_000, 60_000]) };
+  return {
+    gcPeriodMs: chance.pick([30_000, 60_000]),
+    gcGraceMs: chance.pick([0, 15_000, 60_000]),
+    reserveMs: chance.pick([10_000, 60_000, 300_000]),
+    reservationsYield: chance.chance(0.7),
+  };
 }
 
 /** Dual stack is of a stream of its own, so that what single-stack seeds do stays. */

@@ -74,6 +74,8 @@ export class SimNode {
   readonly sandboxes = new FakeSandboxes();
   /** How many calls of a port fail from now on. */
   readonly failing = { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 };
+  /** Reads and writes that failed so far. */
+  storeFailures = 0;
   /** How many lists of pods are short from now on. */
   shortLists = 0;
   lateDevicesMs = 0;
@@ -363,7 +365,11 @@ export class SimNode {
             witness.synced(this.index, ops);
             this.#pass('storeSynced');
           },
-          failing: once('store'),
+          failing: () => {
+            const failure = once('store')();
+            if (failure !== null) this.storeFailures += 1;
+            return failure;
+          },
         },
       }),
       kernel: pluggedKernel({

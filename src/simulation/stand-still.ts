@@ -115,7 +115,7 @@ export class StandStill {
 
   /** It rests once a pass is over, and backs off only from failures. */
   #collector({ value, context }: CollectorSnapshot): void {
-    const { failures, lastFailure, failed, suspects, doomed, condemned, kept } = context;
+    const { failures, lastFailure, failed, suspects, reservations, doomed, ending, condemned, kept } = context;
     const broken = failures > 0 && (lastFailure !== null || failed > 0);
     if (value === 'backingOff' && !broken)
       this.#report(
@@ -129,7 +129,8 @@ export class StandStill {
       );
     if (value === 'resting' && suspects.length === 0 && kept.length + Object.keys(condemned).length > 0)
       this.#report('7', 'the garbage collector suspects nobody and keeps a list of suspects');
-    if ((value === 'confirming' && suspects.length === 0) || (value === 'collecting' && doomed.length === 0))
+    const idle = { confirming: suspects.length + reservations.length, collecting: doomed.length + ending.length };
+    if ((value === 'confirming' || value === 'collecting') && idle[value] === 0)
       this.#report('alive', `the garbage collector is ${value} and there is nothing to do`);
   }
 

@@ -193,7 +193,8 @@ export class World {
     if (type === undefined) return 0;
     const perEni = node.settings.ipStack === 'dual' ? Math.min(type.ipv4PerEni, type.ipv6PerEni) : type.ipv4PerEni;
     const enis = Math.min(type.enis - 1, node.settings.maxEnis ?? Number.POSITIVE_INFINITY);
-    return enis * perEni - node.disk.synced('leases').size;
+    const kept = node.settings.reservationsYield ? 0 : node.disk.synced('reservations').size;
+    return enis * perEni - node.disk.synced('leases').size - kept;
   }
 
   /** Invariant 5: an ENI was made, so it needs a slot that no other has, also none of ours that is on its way. */

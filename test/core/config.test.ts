@@ -1,5 +1,6 @@
 import t from 'tap';
 import { parseConfig } from '../../src/core/config.ts';
+import { defaultKeeperSettings } from '../../src/core/keeper-settings.ts';
 import { defaultPlacementSettings } from '../../src/core/placement-settings.ts';
 import { defaultSettings } from '../../src/core/settings.ts';
 
@@ -50,6 +51,9 @@ t.test('config: every key reaches its setting', async (t) => {
     backoff: '8s',
     backoff_max: '9s',
     hold_down: '10m',
+    custom_stateful_workload_kinds: ['CloneSet'],
+    ip_reservation: '6m',
+    ip_reservation_yields: false,
     gc_period: '2m',
     gc_grace: '3m',
     gc_timeout: '20s',
@@ -61,6 +65,7 @@ t.test('config: every key reaches its setting', async (t) => {
   });
   t.strictSame(settings, {
     ...defaultPlacementSettings,
+    ...defaultKeeperSettings,
     nodeName: 'node-1',
     clusterId: 'c1',
     ipStack: 'dual',
@@ -83,6 +88,9 @@ t.test('config: every key reaches its setting', async (t) => {
     backoffMaxMs: 9_000,
     holdDownMs: 600_000,
     waitingMax: 5,
+    reserveMs: 360_000,
+    statefulKinds: ['cloneset'],
+    reservationsYield: false,
     gcPeriodMs: 120_000,
     gcGraceMs: 180_000,
     gcTimeoutMs: 20_000,

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { EnactorError } from '../../src/core/errors.ts';
+import { defaultSettings } from '../../src/core/settings.ts';
 import { backendOver } from '../../src/daemon/backend.ts';
 import { FakeAllocator, FakeKubernetes, podP } from './fakes.ts';
 import { leaseOf } from './lease-of.ts';
@@ -18,7 +19,11 @@ function node() {
   const allocator = new FakeAllocator();
   const kubernetes = new FakeKubernetes();
   const serviceCidr = { IPv4: '172.16.0.0/16' };
-  return { allocator, kubernetes, backend: backendOver({ allocator, kubernetes, nodeName: 'node-1', serviceCidr }) };
+  return {
+    allocator,
+    kubernetes,
+    backend: backendOver({ allocator, kubernetes, nodeName: 'node-1', serviceCidr, reservations: defaultSettings }),
+  };
 }
 
 const netConf = {
@@ -52,7 +57,7 @@ t.test('backend: ADD becomes a lease of the pod the API server knows, with the d
   });
   const pod = { namespace: 'default', name: 'p', uid: 'uid-p' };
   const sandbox = { containerId: 'c1', ifName: 'eth0', netns: '/run/netns/p', network: 'enactor', pod };
-  t.strictSame(allocator.allocated, [{ sandbox, untilMs: 99_000 }]);
+  t.strictSame(allocator.allocated, [{ sandbox, untilMs: 99_000, reserveMs: 0 }]);
 });
 
 t.test('backend: a sandbox with a lease is answered while the API server is away', async (t) => {

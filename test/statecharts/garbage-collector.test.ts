@@ -27,6 +27,7 @@ const pod = {
 };
 const contextOf = (snapshot: AnyMachineSnapshot) => snapshot.context as GarbageCollectorContext;
 const sandbox = lease.sandbox;
+type Looks = { readonly looks: readonly SecondLook[] };
 const silent = { failure: { code: 'kubernetes', detail: 'silent' } } as const;
 const looks: readonly SecondLook[] = [
   { sandbox, api: { pod: null }, kernel: { runs: false } },
@@ -53,7 +54,7 @@ const explore = (): Graph =>
       const outcomes = [[{ sandbox, failure: null }], [{ sandbox, failure: { code: 'store', detail: 'full' } }]];
       return {
         list: { done: lists.flatMap((value) => laterThan(context, value)), error: broken },
-        confirm: { done: looks.map((look) => at(context.nowMs)([look])), error: broken },
+        confirm: { done: looks.map((look) => at(context.nowMs)({ looks: [look], elsewhere: [] })), error: broken },
         collect: { done: outcomes.map(at(context.nowMs)), error: broken },
       };
     },
@@ -85,7 +86,7 @@ t.test('garbageCollector: nothing is released that a pass a grace earlier had no
   for (const { state, snapshot, edge } of intoIt) {
     t.equal(state, 'confirming');
     t.ok(contextOf(snapshot).condemned[sandbox], 'it was condemned before this look');
-    t.strictSame((edge.event.output as { value: SecondLook[] }).value[0], looks[0], 'and every witness agreed again');
+    t.strictSame((edge.event.output as { value: Looks }).value.looks[0], looks[0], 'and every witness agreed again');
   }
 });
 
@@ -94,7 +95,7 @@ t.test('garbageCollector: a witness that does not answer clears nobody and conde
     edges
       .filter(
         ({ event }) =>
-          state === 'confirming' && (event.output as { value: SecondLook[] } | undefined)?.value[0] === looks[3],
+          state === 'confirming' && (event.output as { value: Looks } | undefined)?.value.looks?.[0] === looks[3],
       )
       .map((edge) => ({ before: contextOf(snapshot), after: contextOf(edge.after) })),
   );
