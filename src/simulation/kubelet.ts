@@ -256,7 +256,7 @@ export class Kubelet {
     // What was asked for again meanwhile goes with it.
     const again = (): void =>
       void this.#clock.after(DEL_RETRY_MS, () => {
-        if (container.ip === null) this.#tryDel(node, container, ip);
+        if (container.ip === null && container.pendingAdds === 0) this.#tryDel(node, container, ip);
         else this.del(node.index, container.id);
       });
     if (!node.up || system === null) {
