@@ -411,3 +411,43 @@ t.test('holds: failures in a row wait longer, an empty vSwitch rests alone, succ
   t.same(holdEnds({ ...full, openUntilMs: NOW - 1, quotaUntilMs: NOW + 2 }, NOW), [NOW + 2, NOW + 70]);
   t.same(afterOpened({ ...holds, vSwitches: dry.vSwitches }), { ...noHolds, vSwitches: dry.vSwitches });
 });
+
+t.test('placement: a pod comes back to the address that is kept for it, or is told why not', async (t) => {
+  const kept = { reserved: [{ pod: 'default/p0', untilMs: NOW + 9 }] };
+  const there = (phase: EniPhase) => eni(1, { bound: 5, reserved: 1 }, { ...kept, phase });
+  const other = eni(0, { idle: 3 });
+  for (const phase of ['ready', 'holding', 'opening'] as const)
+    t.same(slots(place(pods(1), 0, [other, there(phase)], policy(), NOW).moves), [1], phase);
+  for (const phase of ['leaving', 'faulty', 'lost'] as const) {
+    const plan = place(pods(1), 0, [other, there(phase)], policy(), NOW);
+    t.same(slots(plan.moves), [0], phase);
+    t.match(plan.astray.get('r0'), new RegExp(`eni-1, which is ${phase}`));
+  }
+  const twice = pods(2).map((request) => ({ ...request, pod: 'default/p0' }));
+  t.same(slots(place(twice, 0, [other, there('ready')], policy(), NOW).moves), [1, 0], 'one address for one request');
+});
+
+t.test(
+  'placement: what is kept is given out before a request is refused, the first to end first, unless the policy says no',
+  async (t) => {
+    const kept = (pod: string, untilMs: number) => ({ reserved: [{ pod, untilMs }] });
+    const full = [
+      eni(0, { bound: 5, reserved: 1 }, kept('default/x', NOW + 500)),
+      eni(1, { bound: 5, reserved: 1 }, kept('default/y', NOW + 100)),
+    ];
+    const one = { maxEnis: 2 };
+    const plan = place(pods(3), 0, full, policy(one), NOW);
+    t.match(plan.moves, [
+      { type: 'assign', slot: 1, alsoReserved: true },
+      { type: 'assign', slot: 0, alsoReserved: true },
+      { type: 'refuse', requestId: 'r2' },
+    ]);
+    t.same(slots(place(pods(1), 0, full, policy({ ...one, reservationsYield: false }), NOW).moves), ['refuse']);
+    const busy = [...full, eni(2, { bound: 5, leaving: 1 })];
+    const patient = place(pods(1, NOW + 8_000), 0, busy, policy(one), NOW);
+    t.same(patient.moves, [], 'something may change yet');
+    const lastMs = patient.againAtMs ?? 0;
+    t.ok(lastMs > NOW && lastMs < NOW + 8_000);
+    t.same(slots(place(pods(1, NOW + 8_000), 0, busy, policy(one), lastMs).moves), [1], 'but not before the deadline');
+  },
+);
