@@ -12,7 +12,7 @@
  *  6  call-watch (as a call leaves: its intent is on the disk), agreement (every step: factory and ENIs), at-rest (no ENI of ours outside
  *     the factory, no intent open)
  *  7  book-watch and agreement (every step: the books of ENI, factory and pool), at-rest (books, cloud and kernel)
- *  8  world: at rest no call leaves that would change anything, refused or not
+ *  8  world: at rest no call changes anything; and where nobody else has been at work, none that is refused is even tried
  *  9  call-watch (as a call leaves: one an ENI), sim-node (every step: the line). Rates per API are the real adapter's, with its tests
  * 10  witness: at each answer and at each end of a process; kubelet: nothing is left of a DEL that was answered
  * Beside them: stand-still and `alive` (nobody waits for what will not come), and at rest that every node serves, keeps its water marks
@@ -159,7 +159,10 @@ export class World {
     if (this.violation !== null) return;
     const before = this.cloud.gateway.ledger.lastSeq;
     await this.#until(this.clock.nowMs() + (this.#options.watchMs ?? WATCH_MS));
-    const changes = this.cloud.gateway.ledger.read(before, null).filter(({ api }) => mutates(api as ApiName));
+    // Whoever took an ENI's place keeps it from being attached again: that is tried for as long as pods hold its addresses.
+    const counts = (api: string, changed: boolean): boolean => changed || (!this.#disturbed && mutates(api as ApiName));
+    const later = this.cloud.gateway.ledger.read(before, null);
+    const changes = later.filter(({ api, changed }) => counts(api, changed));
     this.witness.checks += 1;
     if (changes.length > 0)
       this.#report(
