@@ -82,7 +82,6 @@ export const eniFactoryMachine = setup({
     },
   },
   actions: {
-    noteTime: assign(({ context, event }) => ('atMs' in event ? { nowMs: Math.max(context.nowMs, event.atMs) } : {})),
     adopt: enqueueActions(({ context, enqueue }) => {
       const enis: Record<number, EniSummary> = {};
       context.adopted.forEach(({ eni, intent = null, ours, subnet, routeTable, ...known }, slot) => {
@@ -263,12 +262,12 @@ export const eniFactoryMachine = setup({
           }),
         },
       },
-      { guard: 'anyIdle', actions: ['noteTime', 'lineUp', 'plan', 'tellPool'] },
-      { actions: ['noteTime', 'lineUp', 'planSoon'] },
+      // The ENI that gives it reports, and the pool hears of both then.
+      { guard: 'anyIdle', actions: ['lineUp', 'plan'] },
+      { actions: ['lineUp', 'planSoon'] },
     ],
     giveUp: {
       actions: [
-        'noteTime',
         { type: 'refuse', params: ({ context, event }) => ({ request: event, failure: whyNothing(context, event) }) },
         enqueueActions(({ context, event, enqueue }) => {
           const { [event.requestId]: placed, ...rest } = context.placed;
@@ -279,13 +278,11 @@ export const eniFactoryMachine = setup({
           const eni = eniAt(context.enis, placed?.slot);
           if (eni !== null) enqueue.sendTo(eni, { type: 'cancel', requestId: event.requestId, atMs: event.atMs });
         }),
-        'plan',
         'tellPool',
       ],
     },
     bind: {
       actions: [
-        'noteTime',
         enqueueActions(({ context, event, enqueue }) => {
           const { [event.requestId]: placed, ...rest } = context.placed;
           enqueue.assign({ placed: rest });
@@ -296,7 +293,6 @@ export const eniFactoryMachine = setup({
     },
     withdraw: {
       actions: [
-        'noteTime',
         enqueueActions(({ context, event, enqueue }) => {
           const { [event.requestId]: placed, ...rest } = context.placed;
           enqueue.assign({ placed: rest });
@@ -307,7 +303,6 @@ export const eniFactoryMachine = setup({
     },
     freed: {
       actions: [
-        'noteTime',
         enqueueActions(
           ({ context, event: { eniId: id, ipv4, coolUntilMs, reservedUntilMs = null, atMs }, enqueue }) => {
             const summary = Object.values(context.enis).find((one) => one.eniId === id);
@@ -322,7 +317,6 @@ export const eniFactoryMachine = setup({
     },
     unreserve: {
       actions: [
-        'noteTime',
         enqueueActions(({ context, event: { eniId: id, ipv4, untilMs, atMs }, enqueue }) => {
           const summary = Object.values(context.enis).find((one) => one.eniId === id);
           const eni = eniAt(context.enis, summary?.slot);
@@ -332,12 +326,11 @@ export const eniFactoryMachine = setup({
     },
     grow: {
       guard: { type: 'upToDate', params: ({ event }) => ({ basis: event.basis }) },
-      actions: ['noteTime', assign({ growBy: ({ event }) => event.count }), 'plan', 'tellPool'],
+      actions: [assign({ growBy: ({ event }) => event.count }), 'plan', 'tellPool'],
     },
     shed: {
       guard: { type: 'upToDate', params: ({ event }) => ({ basis: event.basis }) },
       actions: [
-        'noteTime',
         enqueueActions(({ context, event: { count, keep, atMs }, enqueue }) => {
           const enis = { ...context.enis };
           for (const move of shedPlan(Object.values(enis), { count, keep, young: youngOf(context) })) {
@@ -389,7 +382,6 @@ export const eniFactoryMachine = setup({
     eniChanged: {
       guard: { type: 'news', params: ({ event }) => ({ summary: event.summary }) },
       actions: [
-        'noteTime',
         { type: 'learn', params: ({ event }) => ({ after: event.summary }) },
         assign(({ context, event: { summary } }) => {
           const { slot, phase } = summary;
@@ -406,7 +398,6 @@ export const eniFactoryMachine = setup({
     },
     eniGone: {
       actions: [
-        'noteTime',
         { type: 'learn', params: ({ event }) => ({ after: event.summary }) },
         {
           type: 'takeBack',
@@ -422,8 +413,8 @@ export const eniFactoryMachine = setup({
         'tellPool',
       ],
     },
-    reconsider: { actions: ['noteTime', 'plan', 'tellPool'] },
-    surveyDue: { actions: ['noteTime', 'survey'] },
+    reconsider: { actions: ['plan', 'tellPool'] },
+    surveyDue: { actions: ['survey'] },
     'xstate.done.actor.survey': {
       actions: [
         enqueueActions(({ context, event, enqueue }) => {

@@ -171,7 +171,6 @@ export const eniMachine = setup({
       heard: context.heard + 1,
       nowMs: Math.max(context.nowMs, event.atMs),
     })),
-    noteTime: assign(({ context, event }) => ({ nowMs: Math.max(context.nowMs, event.atMs) })),
     queueUp: assign(({ context, event }) => {
       if (event.type !== 'assign' || !takesRequests(context)) return {};
       const { requestId, sandbox, pod } = event;
@@ -277,14 +276,13 @@ export const eniMachine = setup({
   initial: 'appearing',
   on: {
     bind: {
-      actions: [assign(({ context, event }) => ({ book: bound(context.book, event.requestId) })), 'noteTime', 'report'],
+      actions: [assign(({ context, event }) => ({ book: bound(context.book, event.requestId) })), 'report'],
     },
     withdraw: {
       actions: [
         assign(({ context, event }) =>
           owning(context, withdrawn(context.book, event.requestId, event.atMs), event.atMs),
         ),
-        'noteTime',
         'serve',
         'report',
       ],
@@ -295,7 +293,6 @@ export const eniMachine = setup({
           queue: context.queue.filter((queued) => queued.requestId !== event.requestId),
           ...owning(context, withdrawn(context.book, event.requestId, event.atMs), event.atMs),
         })),
-        'noteTime',
         'serve',
         'report',
       ],
@@ -309,7 +306,6 @@ export const eniMachine = setup({
             atMs,
           ),
         ),
-        'noteTime',
         'armRest',
         'serve',
         'report',
@@ -320,7 +316,6 @@ export const eniMachine = setup({
         assign(({ context, event: { ipv4, untilMs, atMs } }) =>
           owning(context, rested(shortened(context.book, ipv4, untilMs), atMs), atMs),
         ),
-        'noteTime',
         'armRest',
         'serve',
         'report',
@@ -329,7 +324,6 @@ export const eniMachine = setup({
     rest: {
       actions: [
         assign(({ context, event }) => owning(context, rested(context.book, event.atMs), event.atMs)),
-        'noteTime',
         'armRest',
         'serve',
         'report',

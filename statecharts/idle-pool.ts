@@ -85,7 +85,7 @@ export const idlePoolMachine = setup({
     reclaimDue: { actions: ['reclaim', 'arm'] },
     growFailed: {
       target: '.backingOff',
-      actions: assign(({ context, event }) => ({ failures: context.failures + 1, nowMs: event.atMs })),
+      actions: assign(({ context }) => ({ failures: context.failures + 1 })),
     },
   },
   states: {
@@ -107,7 +107,8 @@ export const idlePoolMachine = setup({
           { actions: ['note', 'arm'] },
         ],
         periodEnded: { actions: ['note', 'arm'] },
-        growFailed: { actions: assign(({ event }) => ({ nowMs: event.atMs })) },
+        // One wait for all that failed meanwhile.
+        growFailed: {},
       },
       after: { backoff: 'measuring' },
     },

@@ -73,7 +73,6 @@ export const leaseMachine = setup({
     nobodyAsks: ({ context }) => context.askers.length === 0 || context.releasers.length > 0,
   },
   actions: {
-    noteTime: assign(({ context, event }) => ('atMs' in event ? { nowMs: Math.max(context.nowMs, event.atMs) } : {})),
     noteAsker: assign(({ context, event }) =>
       event.type === 'ask' ? { askers: [...context.askers, event.requestId] } : {},
     ),
@@ -197,29 +196,25 @@ export const leaseMachine = setup({
     },
     opening: {
       initial: 'entering',
-      entry: 'armDeadline',
       exit: 'disarmDeadline',
       on: {
-        deadline: { target: 'givingUp', actions: 'noteTime' },
-        ask: { actions: ['noteTime', 'noteAsker', 'hasten', 'armDeadline'] },
+        deadline: { target: 'givingUp' },
+        ask: { actions: ['noteAsker', 'hasten', 'armDeadline'] },
         release: {
           target: 'givingUp',
-          actions: ['noteTime', 'noteReleaser', { type: 'fail', params: { failure: gaveUp } }],
+          actions: ['noteReleaser', { type: 'fail', params: { failure: gaveUp } }],
         },
-        forget: [
-          { guard: 'lastAsker', target: 'givingUp', actions: ['noteTime', 'dropAsker'] },
-          { actions: 'dropAsker' },
-        ],
+        forget: [{ guard: 'lastAsker', target: 'givingUp', actions: ['dropAsker'] }, { actions: 'dropAsker' }],
       },
       states: {
         entering: { always: [{ guard: ({ context }) => context.waits, target: 'waiting' }, { target: 'allocating' }] },
-        waiting: { on: { vacated: { target: 'allocating', actions: ['noteTime', assign({ waits: false })] } } },
+        waiting: { on: { vacated: { target: 'allocating', actions: [assign({ waits: false })] } } },
         allocating: {
           entry: 'requestAddress',
           on: {
             granted: {
               target: '#lease.persisting',
-              actions: ['noteTime', assign(({ event }) => ({ grant: event.grant }))],
+              actions: [assign(({ event }) => ({ grant: event.grant }))],
             },
             refused: {
               target: '#lease.failing',

@@ -244,7 +244,6 @@ export const nodeMachine = setup({
         draining: {
           on: {
             stop: '#node.stopped',
-            allocate: { actions: 'turnAway' },
             release: { actions: 'forward' },
             forget: { actions: 'forward' },
           },

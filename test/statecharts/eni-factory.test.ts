@@ -1,5 +1,6 @@
 import t from 'tap';
 import { type AnyActorRef, createActor, type EventObject, fromCallback, fromPromise, setup } from 'xstate';
+import { timed } from '../../actors/timed.ts';
 import type { EniSummary } from '../../src/core/eni-summary.ts';
 import type { At } from '../../statecharts/at.ts';
 import { contextOf, type EniContext, type EniInput, summaryOf } from '../../statecharts/eni-context.ts';
@@ -63,7 +64,16 @@ function stage({ survey, looks = [], ...more }: Partial<EniFactoryInput> & Stage
     if (survey === undefined || survey instanceof Error) throw survey ?? new Error('nobody looks');
     return { atMs: 0, value: survey };
   });
-  const factory = eniFactoryMachine.provide({ actors: { eni: eni as never, survey: look } });
+  const provided = eniFactoryMachine.provide({ actors: { eni: eni as never, survey: look } });
+  // It is the instant of whatever it heard last, as in production.
+  const instant = { nowMs: 0 };
+  const living = timed(provided, instant);
+  const factory = Object.assign(Object.create(living) as typeof living, {
+    transition: ((snapshot, event, scope) => {
+      instant.nowMs = Math.max(instant.nowMs, 'atMs' in event ? Number(event.atMs) : 0);
+      return living.transition(snapshot, event, scope);
+    }) as typeof living.transition,
+  });
   const root = createActor(
     setup({ actors: { leases: listener('leases'), idlePool: listener('idlePool'), factory } }).createMachine({
       invoke: [
