@@ -61,6 +61,8 @@ export class Kubelet {
   readonly #apiServer: FakeKubernetes;
   /** Pods of StatefulSets: the container that is theirs now. */
   readonly #owners = new Map<string, Container>();
+  /** The address that each of them had last, by node. */
+  readonly #lastOwn = new Map<string, string>();
   #pending: Pending[] = [];
   #earliestEndMs = Number.POSITIVE_INFINITY;
 
@@ -127,7 +129,7 @@ export class Kubelet {
         container.pendingAdds -= 1;
         this.#trace.line(nodeIndex, id, `ADD ${lease.grant.address.ipv4}`, this.#clock.nowMs());
         this.#checkPromise(node, promised, lease);
-        if (promised?.ip === lease.grant.address.ipv4) node.coolingOffered.add(promised.ip);
+        this.#noteOwn(node, container, lease);
         this.#added(node, container, order, lease);
         return lease;
       },
@@ -202,6 +204,15 @@ export class Kubelet {
     if (kept === undefined) return null;
     const { untilMs, address } = kept;
     return { ip: address.ipv4, eniId: kept.eniId, untilMs, serves: serves(node, kept.eniId), storeFailures };
+  }
+
+  /** What a pod of a StatefulSet had last needs no rest for it, also while its release is under way. */
+  #noteOwn(node: SimNode, { id }: Container, { grant }: Lease): void {
+    if (!isOfSet(id)) return;
+    const at = `${podNameOf(id)} ${node.index}`;
+    const ip = grant.address.ipv4;
+    if (this.#lastOwn.get(at) === ip) node.coolingOffered.add(ip);
+    this.#lastOwn.set(at, ip);
   }
 
   /** The promise of a reservation. Its ENI may be lost, the disk may fail, and others come first if the settings say so. */
