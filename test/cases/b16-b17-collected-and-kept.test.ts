@@ -1,6 +1,7 @@
 /**
  * B16, B17 (A to E): pods that a list lacks, that finished, that linger, and pods of a StatefulSet, over the real SDK and HTTP. Whether
- * a namespace is there is said by the fake of its port; what the real one looks at is tried in test/adapters/datapath.
+ * a namespace is there is said by the fake of its port; what the real one looks at is tried in
+ * test/adapters/datapath/host-sandboxes.test.ts.
  */
 import t from 'tap';
 import { EnactorError } from '../../src/core/errors.ts';
