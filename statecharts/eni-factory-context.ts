@@ -217,7 +217,7 @@ export function lessonOf(
     return { holds: afterFailedOpening(holds, failed, nowMs, allTimes), failedOpening: true };
   // An ENI that cannot be attached for want of places tries a few times: meanwhile no other one need.
   const quota = phase === 'opening' && failure.code === 'eniQuota';
-  if ((phase === 'holding' || quota) && before.lastFailure !== failure)
+  if ((phase === 'ready' || phase === 'holding' || quota) && before.lastFailure !== failure)
     return { holds: afterFailedCall(holds, failed, nowMs, allTimes), failedOpening: false };
   return nothing;
 }
