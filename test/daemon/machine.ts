@@ -77,6 +77,13 @@ export class Machine {
     this.api.lifecycle.create(pods, 'default', { metadata: { name }, spec });
   }
 
+  removePod(name: string): void {
+    const pods = resourceNamed('pods');
+    const object = pods === null ? null : this.api.store.get(pods, 'default', name);
+    if (pods === null || object === null) throw new Error(`no pod ${name}`);
+    this.api.lifecycle.delete(pods, object, { gracePeriodSeconds: 0, uid: null, resourceVersion: null });
+  }
+
   async end(): Promise<void> {
     for (const run of this.#running) await run.kill();
   }

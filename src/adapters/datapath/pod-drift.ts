@@ -110,9 +110,9 @@ function ruleFixes(view: HostView, ip: string, { routeTable }: PodKept, pod: str
   ];
 }
 
-/** By its shape: one of our two priorities, about exactly one address, whatever device it comes in by. */
-function isPodRule({ priority, source, destination, incoming }: Rule): boolean {
-  if (incoming !== null) return false;
+/** By its shape: one of our two priorities, about exactly one address and nothing else. */
+function isPodRule({ priority, source, destination, incoming, narrower }: Rule): boolean {
+  if (incoming !== null || narrower) return false;
   if (priority === TO_POD_PRIORITY) return destination !== null && source === null;
   return priority === FROM_POD_PRIORITY && source !== null && destination === null;
 }

@@ -38,6 +38,8 @@ function missingInPod(plan: PodPlan, pod: Netlink, link: Link, ip: string): stri
   return null;
 }
 
+const ANY = { source: null, destination: null, incoming: null, narrower: false } as const;
+
 function missingOnHost(plan: PodPlan, host: Netlink, link: Link, ip: string): string | null {
   const { prefix } = hostPrefix(ip);
   const routes = host.routes(familyOf(ip), TABLE_MAIN);
@@ -46,9 +48,7 @@ function missingOnHost(plan: PodPlan, host: Netlink, link: Link, ip: string): st
   if (!routes.some(isOurs)) return `host route ${ip}/${prefix} dev ${link.name}`;
   const rules = host.rules(familyOf(ip));
   const wanted = plan.onHost.rules.filter((rule) => (rule.source ?? rule.destination)?.ip === ip);
-  const missing = wanted.find(
-    (rule) => !rules.some((each) => sameRule(each, { source: null, destination: null, incoming: null, ...rule })),
-  );
+  const missing = wanted.find((rule) => !rules.some((each) => sameRule(each, { ...ANY, ...rule })));
   return missing === undefined ? null : `host rule ${ruleText(missing)}`;
 }
 
@@ -64,6 +64,7 @@ function sameRule(a: Rule, b: Rule): boolean {
     a.priority === b.priority &&
     a.table === b.table &&
     a.incoming === b.incoming &&
+    a.narrower === b.narrower &&
     text(a.source) === text(b.source) &&
     text(a.destination) === text(b.destination)
   );

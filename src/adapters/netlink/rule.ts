@@ -11,6 +11,8 @@ export type Rule = {
   readonly source: Prefix | null;
   readonly destination: Prefix | null;
   readonly incoming: string | null;
+  /** Whether it asks for more than that (a mark, a port, a user, …), or for the contrary: no rule of ours does. */
+  readonly narrower: boolean;
 };
 
 export type NewRule = Pick<Rule, 'family' | 'priority' | 'table'> &

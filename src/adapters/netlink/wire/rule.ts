@@ -14,6 +14,9 @@ const FRA_IIFNAME = 3;
 const FRA_PRIORITY = 6;
 const FRA_TABLE = 15;
 const FR_ACT_TO_TBL = 1;
+const FIB_RULE_INVERT = 0x2;
+/** FWMARK, TUN_ID, FWMASK, OIFNAME, L3MDEV, UID_RANGE, IP_PROTO, SPORT_RANGE, DPORT_RANGE: the kernel tells only those that are set. */
+const NARROWING = [10, 12, 16, 17, 19, 20, 22, 23, 24];
 const HEADER_BYTES = 12;
 
 /** EEXIST when the same rule is there already (kernels before 4.17 add it twice). */
@@ -45,6 +48,10 @@ export function decodeRule(body: Buffer): Rule | null {
     destination: prefix(found.get(FRA_DST), body.readUInt8(1)),
     source: prefix(found.get(FRA_SRC), body.readUInt8(2)),
     incoming: textOf(found.get(FRA_IIFNAME)),
+    narrower:
+      body.readUInt8(3) !== 0 || // TOS
+      (body.readUInt32LE(8) & FIB_RULE_INVERT) !== 0 ||
+      NARROWING.some((type) => found.has(type)),
   };
 }
 
