@@ -18,11 +18,14 @@ type Seen = { readonly ref: AnyActorRef; book: AddressBook; halves: Halves };
 export class BookWatch {
   readonly #witness: Witness;
   readonly #report: Report;
+  readonly #idle: () => number;
   readonly #seen = new Map<string, Seen>();
   /** Addresses offered although they had not rested. */
   readonly coolingOffered: Set<string>;
 
-  constructor(witness: Witness, report: Report, coolingOffered: Set<string>) {
+  /** @param idle addresses that nobody has been sent for: one that is on its way to a request is idle in the book until it is heard of */
+  constructor(witness: Witness, report: Report, coolingOffered: Set<string>, idle: () => number) {
+    this.#idle = idle;
     this.coolingOffered = coolingOffered;
     this.#witness = witness;
     this.#report = report;
@@ -63,11 +66,8 @@ export class BookWatch {
   /** Invariant 3: only when no address is idle anywhere. That the node cannot grow either is for placement's own tests. */
   #coolingOffer(ref: AnyActorRef, { address }: Entry): void {
     this.#witness.checks += 1;
-    const idle = this.enis
-      .filter((eni) => eni.matches('inUse'))
-      .flatMap(({ context }) => context.book.filter((entry) => entry.state === 'idle'));
-    if (idle.length > 0)
-      this.#report('3', `${ref.id} offered ${address.ipv4}, which cools, while ${idle.length} addresses are idle`);
+    const idle = this.#idle();
+    if (idle > 0) this.#report('3', `${ref.id} offered ${address.ipv4}, which cools, while ${idle} addresses are idle`);
     this.coolingOffered.add(address.ipv4);
   }
 
@@ -75,11 +75,8 @@ export class BookWatch {
   #yieldedOffer(ref: AnyActorRef, { address }: Entry): void {
     this.#witness.checks += 1;
     this.coolingOffered.add(address.ipv4);
-    const free = this.enis
-      .filter((eni) => eni.matches('inUse'))
-      .flatMap(({ context }) => context.book.filter((entry) => entry.state === 'idle'));
-    if (free.length > 0)
-      this.#report('kept', `${ref.id} gave away ${address.ipv4}, which is kept, while ${free.length} are idle`);
+    const free = this.#idle();
+    if (free > 0) this.#report('kept', `${ref.id} gave away ${address.ipv4}, which is kept, while ${free} are idle`);
   }
 
   /** Invariant 3, its other side: a rest ends. ENIs with no device, or on their way out, may let it wait. */

@@ -6,6 +6,7 @@
 import type { AnyActorRef, AnyMachineSnapshot, InspectionEvent } from 'xstate';
 import { type NodeSystem, startNode } from '../../actors/node.ts';
 import type { NodePorts } from '../../actors/ports.ts';
+import type { EniSummary } from '../core/eni-summary.ts';
 import { EnactorError } from '../core/errors.ts';
 import type { Settings } from '../core/settings.ts';
 import type { Log } from '../ports/log.ts';
@@ -106,7 +107,7 @@ export class SimNode {
     this.#chance = new Seeded(options.seed, `node ${options.index}`);
     this.life = new Life(0, options.cloud.clock);
     this.life.end();
-    this.books = new BookWatch(options.witness, options.report, this.coolingOffered);
+    this.books = new BookWatch(options.witness, options.report, this.coolingOffered, () => this.#idle());
     this.#still = new StandStill(options.settings, options.report);
     options.cloud.model.subscribe((event) => {
       if (event.type === 'attached' && event.instanceId === this.instanceId) {
@@ -137,7 +138,7 @@ export class SimNode {
     this.#actors.clear();
     this.#children = [];
     this.defective = false;
-    this.books = new BookWatch(this.#options.witness, this.#options.report, this.coolingOffered);
+    this.books = new BookWatch(this.#options.witness, this.#options.report, this.coolingOffered, () => this.#idle());
     this.#still = new StandStill(this.settings, this.#options.report);
     this.#dirty = true;
     this.#options.trace.line(this.index, 'process', 'start', life.nowMs());
@@ -205,6 +206,13 @@ export class SimNode {
   /** The snapshot of a singleton of this life; undefined before it exists. */
   snapshot(chart: 'node' | 'eniFactory' | 'idlePool' | 'leases'): AnyMachineSnapshot | undefined {
     return this.#actors.get(chart)?.getSnapshot() as AnyMachineSnapshot | undefined;
+  }
+
+  /** Addresses that the factory may still give out at once. */
+  #idle(): number {
+    const enis = (this.snapshot('eniFactory')?.context.enis ?? {}) as Readonly<Record<number, EniSummary>>;
+    const usable = Object.values(enis).filter(({ phase }) => phase === 'ready' || phase === 'holding');
+    return usable.reduce((sum, { counts }) => sum + counts.idle, 0);
   }
 
   get serving(): boolean {
