@@ -176,6 +176,8 @@ function checkRequests(
     const searching = typeof value === 'object' && 'opening' in value && value.opening !== 'waiting';
     const waits = typeof value === 'object' && 'opening' in value && value.opening === 'waiting';
     const pod = podKey(context.sandbox.pod);
+    if ((searching || waits) && context.askers.length + context.releasers.length === 0)
+      fault('9', `${sandboxKey(context.sandbox)} looks for an address and nobody wants one`);
     if (
       waits &&
       ![...leases.values()].some((one) => one.context !== context && podKey(one.context.sandbox.pod) === pod)

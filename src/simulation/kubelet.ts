@@ -31,6 +31,8 @@ type Container = {
   /** The number of the last DEL that was answered well. */
   deleted: number;
   pendingAdds: number;
+  /** The first deadline of the ADDs under way. */
+  askedUntilMs: number;
   pendingDels: number;
   /** A call ended without an answer, or an answer came too late: somebody has to delete it. */
   unsure: boolean;
@@ -119,6 +121,7 @@ export class Kubelet {
         aborter.abort();
       });
     const untilMs = this.#clock.nowMs() + withinMs;
+    container.askedUntilMs = container.pendingAdds > 1 ? Math.min(container.askedUntilMs, untilMs) : untilMs;
     const answer = system.allocator.allocate(
       { sandbox: sandboxOf(id), untilMs, reserveMs: isOfSet(id) ? node.settings.reserveMs : 0 },
       aborter.signal,
@@ -143,6 +146,9 @@ export class Kubelet {
         // Nobody is told that it was given up who has not given up.
         const givenUp = aborter.signal.aborted || order < container.lastDel || !node.serving;
         if (code === 'cancelled' && !givenUp) this.#report('4', `ADD of ${id} answered ${code}: ${detail}`);
+        // The first deadline of those who ask together is that of all of them.
+        if (code === 'deadline' && node.serving && this.#clock.nowMs() < container.askedUntilMs)
+          this.#report('4', `ADD of ${id} was told that its time was over before it was`);
         return null;
       },
     );
@@ -385,6 +391,7 @@ export class Kubelet {
       lastDel: 0,
       deleted: 0,
       pendingAdds: 0,
+      askedUntilMs: 0,
       pendingDels: 0,
       unsure: false,
     };

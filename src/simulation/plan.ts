@@ -160,7 +160,10 @@ export function planOf(chance: Seeded, options: PlanOptions, fates: Seeded): Dec
     const node = chance.between(0, options.nodes - 1);
     const pods = nodes[node] as Pods;
     turnTide(chance, pods, crowd);
-    for (const deed of deeds(chance, options, node, pods)) decisions.push({ ...fated(fates, deed), atMs });
+    for (const deed of deeds(chance, options, node, pods)) {
+      const one = fated(fates, deed);
+      for (const done of [one, ...impatient(fates, one)]) decisions.push({ ...done, atMs });
+    }
     if (fates.chance(0.1)) for (const deed of setDeeds(fates, options, sets)) decisions.push({ ...deed, atMs });
     if (options.faults && fates.chance(0.03)) decisions.push({ ...apiFault(fates, node), atMs });
   }
@@ -242,6 +245,14 @@ function setDeeds(fates: Seeded, options: PlanOptions, sets: readonly [SetPod, .
   one.live = null;
   if (kind < 0.4) return [{ do: 'fate', node, container: live, fate: 'deleted' }];
   return [{ do: 'del', node, container: live }];
+}
+
+/** Runtimes ask again for a sandbox that is still being made, leave, and delete it meanwhile. */
+function impatient(fates: Seeded, deed: Deed): readonly Deed[] {
+  if (deed.do !== 'add' || !fates.chance(0.08)) return [];
+  const { node, container } = deed;
+  const again = { ...add(fates, node, container), abortMs: fates.chance(0.6) ? fates.between(0, 200) : null };
+  return fates.chance(0.25) ? [again, { do: 'del', node, container }] : [again];
 }
 
 /** Some of the pods that go are never deleted at the node. */
