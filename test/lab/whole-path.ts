@@ -471,12 +471,15 @@ export class Middleman {
     {
       answered = async () => {},
       asked = (text) => text,
+      name = 'between',
     }: {
       readonly answered?: (answer: string) => Promise<void>;
       readonly asked?: (request: string) => string;
+      /** Of the socket, where several stand between at a time. */
+      readonly name?: string;
     },
   ): Promise<Middleman> {
-    const path = `${runtime.node.dir}/between.sock`;
+    const path = `${runtime.node.dir}/${name}.sock`;
     const server = createServer((plugin) => {
       const daemon = connect(runtime.node.jsonSocket);
       for (const socket of [plugin, daemon]) {
