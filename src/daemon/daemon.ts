@@ -104,10 +104,15 @@ async function goOn(
       const lost = servers.lost();
       if (lost !== null) throw new EnactorError('internal', `socket ${lost} was taken away`);
     }),
-    every(PENDING_DELETES_MS, end, async () => {
-      const done = await carryOutPendingDeletes({ dataDir: flags.dataDir, allocator: system.allocator, log }, end);
-      if (done > 0) log.info({ deletions: done }, 'noted deletions carried out');
-    }),
+    every(
+      PENDING_DELETES_MS,
+      end,
+      async () => {
+        const done = await carryOutPendingDeletes({ dataDir: flags.dataDir, allocator: system.allocator, log }, end);
+        if (done > 0) log.info({ deletions: done }, 'noted deletions carried out');
+      },
+      system.whenServing(end),
+    ),
     serve(flags, config, log, system, end),
   ];
   const ended = new Promise<void>((resolve) => {
@@ -141,10 +146,20 @@ async function serve(flags: Flags, config: Config, log: RootLog, system: NodeSys
   }
 }
 
-async function every(ms: number, end: AbortSignal, work: () => Promise<void>): Promise<void> {
+/** Works at once, whenever `ms` have gone by, and once as soon as `early` has settled. */
+async function every(
+  ms: number,
+  end: AbortSignal,
+  work: () => Promise<void>,
+  early: Promise<void> | null = null,
+): Promise<void> {
+  const heard = (): void => {
+    waking = [];
+  };
+  let waking = early === null ? [] : [early.then(heard, heard)];
   while (!end.aborted) {
     await work();
-    await sleep(ms, undefined, { signal: end }).catch(() => {});
+    await Promise.race([sleep(ms, undefined, { signal: end }).catch(() => {}), ...waking]);
   }
 }
 

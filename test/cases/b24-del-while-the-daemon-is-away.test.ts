@@ -69,12 +69,12 @@ t.test('B24: DELs without a daemon are never lost, however it is away', { skip }
   await walk(t, {}, async (runtime) => {
     const { node } = runtime;
     const added = await Promise.all(
-      Array.from({ length: 9 }, async (_, index) => {
+      Array.from({ length: 6 }, async (_, index) => {
         const sandbox = runtime.newPod(`p${index}`);
         return [sandbox, (await runtime.add(sandbox)).ip] as const;
       }),
     );
-    const [hung, killed, stopped] = [added.slice(0, 3), added.slice(3, 6), added.slice(6)].map((each) => new Map(each));
+    const [hung, killed, stopped] = [added.slice(0, 2), added.slice(2, 4), added.slice(4)].map((each) => new Map(each));
     if (hung === undefined || killed === undefined || stopped === undefined) throw new Error('no pods');
 
     node.daemon?.signal('SIGSTOP');
