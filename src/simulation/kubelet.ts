@@ -31,6 +31,8 @@ type Container = {
   /** The number of the last DEL that was answered well. */
   deleted: number;
   pendingAdds: number;
+  /** What befell it that alone takes no address away; an ADD makes it whole again. */
+  halfGone: 'lingers' | 'sandboxLost' | null;
   /** The first deadline of the ADDs under way. */
   askedUntilMs: number;
   pendingDels: number;
@@ -108,6 +110,7 @@ export class Kubelet {
     const promised = this.#promisedTo(node, container);
     this.#apiServer.putPod(podOf(node, id, 'Running'));
     node.sandboxes.gone.delete(id);
+    container.halfGone = null;
     container.sent += 1;
     container.pendingAdds += 1;
     const order = container.sent;
@@ -250,7 +253,12 @@ export class Kubelet {
     if (fate === 'sandboxLost') node.sandboxes.gone.add(id);
     // A namespace that is gone takes the pod's device along; that of a finished pod may stay.
     if (fate !== 'lingers' && fate !== 'finished') node.devices.pods.delete(keyOf(id));
-    if (fate === 'lingers' || fate === 'sandboxLost') return;
+    if (fate === 'lingers' || fate === 'sandboxLost') {
+      // Either alone keeps its address; a sandbox that is lost and whose pod nobody knows is gone like any other.
+      const both = container.halfGone !== null && container.halfGone !== fate;
+      container.halfGone = fate;
+      if (!both) return;
+    }
     // An ADD that is under way has nobody to keep what it gets.
     container.sent += 1;
     container.lastDel = container.sent;
@@ -391,6 +399,7 @@ export class Kubelet {
       lastDel: 0,
       deleted: 0,
       pendingAdds: 0,
+      halfGone: null,
       askedUntilMs: 0,
       pendingDels: 0,
       unsure: false,
