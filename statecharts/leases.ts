@@ -3,11 +3,18 @@
  *
  * It never looks inside a lease; it forwards, and passes answers out.
  */
-import { type ActorRefFrom, type DoneActorEvent, type ErrorActorEvent, enqueueActions, setup } from 'xstate';
+import {
+  type ActorRefFrom,
+  type AnyActorRef,
+  type DoneActorEvent,
+  type ErrorActorEvent,
+  enqueueActions,
+  setup,
+} from 'xstate';
 import { failureOf } from '../src/core/errors.ts';
 import type { Lease } from '../src/core/lease.ts';
 import { podKey, type Sandbox, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
-import type { leaseMachine } from './lease.ts';
+import type { LeaseContext, leaseMachine } from './lease.ts';
 import type { Answer, LeasesEvent } from './messages.ts';
 import { eniFactoryIn } from './receptionist.ts';
 
@@ -103,7 +110,8 @@ export const leasesMachine = setup({
           return;
         }
         enqueue.assign({ open: { ...context.open, [event.requestId]: event.sandbox } });
-        const { requestId, forGood = false, atMs } = event;
+        const { requestId, atMs } = event;
+        const forGood = event.forGood === true || isOutlived(context, event.sandbox, self.getSnapshot().children[id]);
         enqueue.sendTo(id, { type: 'release', requestId, forGood, atMs });
       }),
     },
@@ -200,6 +208,13 @@ export type LeasesRef = ActorRefFrom<typeof leasesMachine>;
 
 function heirOf({ heirs }: Context, actorId: string): SandboxKey | undefined {
   return Object.entries(heirs).find(([key]) => leaseId(key) === actorId)?.[1];
+}
+
+/** Its pod has a newer sandbox, which does without its address: nothing is to be kept of it. */
+function isOutlived({ latest, heirs }: Context, key: SandboxKey, lease: AnyActorRef | undefined): boolean {
+  const { sandbox } = (lease?.getSnapshot() as { context?: LeaseContext } | undefined)?.context ?? {};
+  const newest = sandbox === undefined ? undefined : latest[attachmentOf(sandbox)];
+  return newest !== undefined && newest !== key && heirs[key] === undefined;
 }
 
 /** A sandbox that is gone is no pod's latest any more. */
