@@ -118,11 +118,14 @@ export const eniMachine = setup({
     settleTimeout: ({ context }) => context.times.settleTimeoutMs,
     detachTimeout: ({ context }) => context.times.detachTimeoutMs,
     comparing: ({ context }) => compareAfterMs(context),
-    lookAgain: ({ context }) =>
-      Math.max(
-        context.times.describePeriodMs,
-        Math.min(context.times.backoffMs * 2 ** Math.max(0, context.failures - 1), context.times.backoffMaxMs),
-      ),
+    /** Describe is late by little; only looks that fail are made ever more seldom. */
+    lookAgain: ({ context: { unseen, failures, times } }) =>
+      unseen > 0
+        ? times.describePeriodMs
+        : Math.max(
+            times.describePeriodMs,
+            Math.min(times.backoffMs * 2 ** Math.max(0, failures - 1), times.backoffMaxMs),
+          ),
     longBackoff: ({ context }) => context.times.backoffMaxMs,
     backoff: ({ context }) =>
       Math.min(context.times.backoffMs * 2 ** Math.max(0, context.failures - 1), context.times.backoffMaxMs),
@@ -283,6 +286,7 @@ export const eniMachine = setup({
         assign(({ context, event }) =>
           owning(context, withdrawn(context.book, event.requestId, event.atMs), event.atMs),
         ),
+        'armRest',
         'serve',
         'report',
       ],
@@ -293,6 +297,7 @@ export const eniMachine = setup({
           queue: context.queue.filter((queued) => queued.requestId !== event.requestId),
           ...owning(context, withdrawn(context.book, event.requestId, event.atMs), event.atMs),
         })),
+        'armRest',
         'serve',
         'report',
       ],
@@ -422,7 +427,7 @@ export const eniMachine = setup({
                 actions: assign(({ context }) => ({ calls: context.calls + 1, doubtful: false, unseen: 0 })),
               },
             ],
-            onError: { target: 'searchingLater', actions: noteFailure },
+            onError: { target: 'searchingLater', actions: [noteFailure, assign({ unseen: 0 })] },
           },
         },
         searchingLater: { entry: 'report', after: { lookAgain: 'searching' } },

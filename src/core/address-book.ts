@@ -24,6 +24,8 @@ export type Entry = {
   readonly atMs: number;
   /** Offered to the pod that it was reserved for: until when, should the offer come to nothing. Else absent. */
   readonly reservedUntilMs?: number;
+  /** Offered although it had not rested, or was kept for another pod: what it was, should the offer come to nothing. Else absent. */
+  readonly before?: Entry;
 };
 
 export type AddressBook = readonly Entry[];
@@ -36,7 +38,7 @@ export type Held = Holder & {
 };
 export type Counts = Readonly<Record<AddressState, number>>;
 
-export const idle = ({ reservedUntilMs: _, ...entry }: Entry, atMs: number): Entry => ({
+export const idle = ({ reservedUntilMs: _, before: __, ...entry }: Entry, atMs: number): Entry => ({
   ...entry,
   state: 'idle',
   sandbox: null,
@@ -132,7 +134,7 @@ export function offered(
     address: chosen.address,
     book: book.map((entry) => {
       if (entry !== chosen) return entry;
-      const back = own === null ? {} : { reservedUntilMs: own.atMs };
+      const back = own !== null ? { reservedUntilMs: own.atMs } : entry.state === 'idle' ? {} : { before: entry };
       return { ...entry, state: 'offered', requestId, sandbox, pod, ...back };
     }),
   };
@@ -145,22 +147,23 @@ export function reservedFor(book: AddressBook, pod: string): Entry | null {
 
 /** The offer is on disk. A request that is unknown changes nothing; an address that the cloud lost meanwhile stays invalid. */
 export function bound(book: AddressBook, requestId: string): AddressBook {
-  return book.map(({ reservedUntilMs, ...entry }) => {
-    if (entry.requestId === requestId)
-      return { ...entry, state: entry.state === 'offered' ? 'bound' : entry.state, requestId: null };
-    return reservedUntilMs === undefined ? entry : { ...entry, reservedUntilMs };
+  return book.map((entry) => {
+    if (entry.requestId !== requestId) return entry;
+    const { reservedUntilMs: _, before: __, ...own } = entry;
+    return { ...own, state: own.state === 'offered' ? 'bound' : own.state, requestId: null };
   });
 }
 
 /**
- * The offer was not wanted after all. Nobody used the address, so it needs no rest, and what was reserved for the pod is so again; an
- * invalid one leaves the book.
+ * The offer was not wanted after all. Nobody used the address, so it needs no new rest: what was reserved for this pod or for another is
+ * so again, and one that had not rested to the end goes on; an invalid one leaves the book.
  */
 export function withdrawn(book: AddressBook, requestId: string, nowMs: number): AddressBook {
   return book.flatMap((entry) => {
     if (entry.requestId !== requestId) return [entry];
     if (entry.state !== 'offered') return [];
-    const { reservedUntilMs: untilMs = 0, ...offer } = entry;
+    if (entry.before !== undefined && entry.before.atMs > nowMs) return [entry.before];
+    const { reservedUntilMs: untilMs = 0, before: _, ...offer } = entry;
     return untilMs > nowMs ? [{ ...offer, state: 'reserved', requestId: null, atMs: untilMs }] : [idle(entry, nowMs)];
   });
 }

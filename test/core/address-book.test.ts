@@ -90,6 +90,29 @@ t.test(
   },
 );
 
+t.test(
+  'addressBook: an offer that comes to nothing leaves a rest, and what is kept for another pod, as they were',
+  (t) => {
+    const request = { requestId: 'r-a', sandbox: 'c-a/eth0', pod: 'default/a' };
+    const cooling = book.bookOf(['10.0.0.4'], 0, new Map(), new Map([['10.0.0.4', 900]]));
+    const offer = book.offered(cooling, request, true)?.book ?? [];
+    t.match(offer, [{ state: 'offered', sandbox: 'c-a/eth0' }]);
+    t.same(book.withdrawn(offer, 'r-a', 500), cooling, 'it rests on');
+    t.match(book.withdrawn(offer, 'r-a', 901), [{ state: 'idle', atMs: 901 }], 'its rest is over meanwhile');
+    const bound = book.bound(offer, 'r-a');
+    t.match(bound, [{ state: 'bound' }]);
+    t.notOk('before' in (bound[0] ?? {}), 'what is bound was nothing before');
+
+    const held = new Map([['10.0.0.4', { sandbox: 'c-set/eth0', pod: 'default/set-0', reservedUntilMs: 900 }]]);
+    const kept = book.bookOf(['10.0.0.4'], 0, held);
+    t.match(kept, [{ state: 'reserved', atMs: 900 }]);
+    const yielded = book.offered(kept, request, false, true)?.book ?? [];
+    t.match(yielded, [{ state: 'offered', pod: 'default/a' }]);
+    t.same(book.withdrawn(yielded, 'r-a', 500), kept, 'it is kept as before');
+    t.end();
+  },
+);
+
 t.test('addressBook: an offer is bound or withdrawn by its own request alone', async (t) => {
   const of = book.offered(book.bookOf(['10.0.0.1', '10.0.0.2'], 0), request('a'), false)?.book ?? [];
   t.same(book.bound(of, 'r-b'), of);
