@@ -119,7 +119,7 @@ test('B26: the daemon dies between its reply and the set-up failing: a note is l
   daemon.before = (method) => {
     if (method !== 'AllocIP') return;
     pod.ip('link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'other');
-    setTimeout(() => void daemon.close(), 0);
+    daemon.die();
   };
   const ran = await add();
   t.match(ran.json(), { code: 11, msg: /eth0 in .*EEXIST/ }, 'the first cause, not the failed roll-back');

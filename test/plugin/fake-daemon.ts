@@ -52,6 +52,12 @@ export class FakeDaemon {
     });
   }
 
+  /** Its last answer is out, or on its way: whoever comes after that finds nobody. */
+  die(): void {
+    for (const method of ['AllocIP', 'ReleaseIP', 'GetIPInfo']) this.faults.set(method, 'reset');
+    this.#server.close();
+  }
+
   methods(): string[] {
     return this.calls.map(({ method }) => method);
   }
