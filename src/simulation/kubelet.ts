@@ -199,7 +199,10 @@ export class Kubelet {
     this.#owners.set(pod, container);
     if (before === container) return null;
     const ip = before?.node === node.index ? before.ip : null;
+    const ipv6 = before?.node === node.index ? before.ipv6 : null;
     const eniId = ip === null ? '' : (this.#witness.held.get(ip)?.eniId ?? '');
+    // What a pod had before the node turned to dual stack is half an address by now, and kept for nobody.
+    const isHalf = (half: string | null): boolean => half === null && node.settings.ipStack === 'dual';
     if (before !== undefined) {
       before.sent += 1;
       before.lastDel = before.sent;
@@ -207,10 +210,11 @@ export class Kubelet {
       if (home !== undefined) this.#gone(home, before);
     }
     const { storeFailures } = node;
+    if (ip !== null && isHalf(ipv6)) return null;
     if (ip !== null)
       return { ip, eniId, untilMs: Number.POSITIVE_INFINITY, serves: serves(node, eniId), storeFailures };
     const kept = reservationsOf(node).find((one) => one.pod === `${NAMESPACE}/${pod}`);
-    if (kept === undefined) return null;
+    if (kept === undefined || isHalf(kept.address.ipv6)) return null;
     const { untilMs, address } = kept;
     return { ip: address.ipv4, eniId: kept.eniId, untilMs, serves: serves(node, kept.eniId), storeFailures };
   }
