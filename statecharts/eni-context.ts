@@ -13,7 +13,7 @@ import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import type { EniPhase, EniSummary } from '../src/core/eni-summary.ts';
 import type { Failure } from '../src/core/errors.ts';
 import type { CreateIntent, Intent } from '../src/core/intent.ts';
-import { believed, LATE_PERIODS, type Said, said } from '../src/core/late-describe.ts';
+import { corrected, LATE_PERIODS, type Said, said } from '../src/core/late-describe.ts';
 import type { EniBinding } from '../src/core/lease.ts';
 import { type Halves, ownedAtFirst } from '../src/core/pairs.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
@@ -256,7 +256,7 @@ export function compareAfterMs({ times, token, slot, suspicion }: EniContext): n
 
 /** What Describe shows, as far as it cannot be late. */
 export const shownThen = <T extends CloudEni | null>({ said: lately }: EniContext, { value, atMs }: At<T>): T =>
-  value === null ? value : believed(value, lately, atMs);
+  value === null ? value : corrected(value, lately, atMs);
 
 /** What an answer of the cloud has just said of these addresses. */
 export const answered = (context: EniContext, ips: readonly string[], there: boolean, nowMs: number): readonly Said[] =>

@@ -150,9 +150,9 @@ export const eniMachine = setup({
     doubtful: ({ context }) => context.doubtful,
     /** It was looked for often enough. */
     unseen: ({ context }) => context.unseen + 1 >= UNSEEN_MAX,
-    /** It was an earlier life that wanted it. */
     /** The actor before this one died. */
     wasLost: ({ context }) => context.origin === 'lost',
+    /** It was an earlier life that wanted it. */
     repeated: ({ context }) => context.repeated !== null,
     onceFailed: ({ context }) => context.failures === 1,
     mayHaveWorked: ({ context }) => context.lastFailure?.code === 'cloud' || context.lastFailure?.code === 'tokenSpent',

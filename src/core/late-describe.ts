@@ -25,7 +25,7 @@ export function said(
 }
 
 /** The addresses that are there for all that is known: `shown`, in its order, as far as no answer has said otherwise. */
-export function believed<T extends Ips>(shown: T, known: readonly Said[], nowMs: number): T {
+export function corrected<T extends Ips>(shown: T, known: readonly Said[], nowMs: number): T {
   const fresh = known.filter((one) => one.untilMs > nowMs);
   if (fresh.length === 0) return shown;
   const gone = fresh.filter((one) => !one.there).map((one) => one.ip);
