@@ -9,12 +9,14 @@ import type { CloudEni } from '../src/core/eni.ts';
 import { EnactorError, failureOf } from '../src/core/errors.ts';
 import {
   type CreateIntent,
+  type EniIntent,
   hasAny,
   INTENT_VERSION,
   type Intent,
   isSettled,
   mayHaveHappened,
 } from '../src/core/intent.ts';
+import { LATE_PERIODS } from '../src/core/late-describe.ts';
 import type { Settings } from '../src/core/settings.ts';
 import { believed, isAsKnown, type Owned } from '../src/core/two-witnesses.ts';
 import type { At } from '../statecharts/at.ts';
@@ -61,6 +63,11 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
     eniId,
     instanceId: facts().instanceId,
   });
+
+  const tell = (intent: EniIntent, ips: readonly string[], there: boolean): void => {
+    const nowMs = clock.nowMs();
+    intents.answered(intent, ips, there, nowMs, nowMs + LATE_PERIODS * settings.describePeriodMs);
+  };
 
   /** The metadata service is the second witness; asked only when the first one tells something new. */
   const witnessed = async (eniId: string, told: CloudEni | null, known: Owned, signal: AbortSignal) => {
@@ -175,17 +182,17 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
       assignIps: fromPromise(async ({ input, signal }) => {
         const { slot, eniId, family, count, token } = input;
         const counts = family === 4 ? { ipv4Count: count } : { ipv4Count: 0, ipv6Count: count };
-        const intent: Intent = { ...stamp(eniId, slot), kind: 'assign', eniId, ...counts, clientToken: token };
+        const intent: EniIntent = { ...stamp(eniId, slot), kind: 'assign', eniId, ...counts, clientToken: token };
         const done = await intended('assign addresses', { eni: eniId, family, ips: count }, intent, signal, () =>
           family === 4 ? cloud.assignIpv4(eniId, count, token, signal) : cloud.assignIpv6(eniId, count, token, signal),
         );
-        intents.close(intent);
+        tell(intent, done.value, true);
         log.info({ eni: eniId, family, asked: count, ips: done.value.length }, 'addresses assigned');
         return done;
       }),
       unassignIps: fromPromise(async ({ input, signal }) => {
         const { slot, eniId, family, ips } = input;
-        const intent: Intent = { ...stamp(eniId, slot), kind: 'unassign', eniId, ips };
+        const intent: EniIntent = { ...stamp(eniId, slot), kind: 'unassign', eniId, ips };
         const done = await intended(
           'unassign addresses',
           { eni: eniId, family, ips: ips.length },
@@ -193,7 +200,7 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
           signal,
           () => (family === 4 ? cloud.unassignIpv4(eniId, ips, signal) : cloud.unassignIpv6(eniId, ips, signal)),
         );
-        intents.close(intent);
+        tell(intent, ips, false);
         log.info({ eni: eniId, family, ips: ips.length }, 'addresses given back');
         return done;
       }),

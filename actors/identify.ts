@@ -58,7 +58,7 @@ export function identifyLogic({ metadata, cloud, kernel, clock, entropy, log }: 
         free: vSwitch.availableAddresses,
       })),
       seed: entropy.fraction(),
-      securityGroupIds: settings.securityGroupIds ?? primaryOf(attached)?.securityGroupIds ?? [],
+      securityGroupIds: settings.securityGroupIds ?? groupsOf(attached),
     };
     log.info(
       { instance: facts.instanceId, type: identity.instanceType, enis: facts.eniCap, ipsPerEni: facts.ipv4PerEni },
@@ -66,6 +66,14 @@ export function identifyLogic({ metadata, cloud, kernel, clock, entropy, log }: 
     );
     return { atMs: clock.nowMs(), value: facts };
   });
+}
+
+/** Those of the node itself. Without any no ENI can be made, so an instance that is not shown yet is waited for. */
+function groupsOf(attached: readonly CloudEni[]): readonly string[] {
+  const groups = primaryOf(attached)?.securityGroupIds ?? [];
+  if (groups.length === 0)
+    throw new EnactorError('cloud', 'the primary ENI is not shown yet, whose security groups ours would have');
+  return groups;
 }
 
 /**

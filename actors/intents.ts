@@ -3,9 +3,11 @@
  *
  * Opening is waited for, since no call may leave before its intent is durable. Closing is not: an intent that stays open over a crash
  * only makes the next life look twice. It rides with the next intent that is written, or goes after a moment together with others,
- * so that it never stands before a lease in the store's line.
+ * so that it never stands before a lease in the store's line. What the answer said of addresses takes the intent's place for as long as
+ * Describe may be late about it: one or the other is on disk at any moment.
  */
 import type { Intent } from '../src/core/intent.ts';
+import { ANSWER_VERSION, type AnswerRecord, type Said, said } from '../src/core/late-describe.ts';
 import type { Log } from '../src/ports/log.ts';
 import type { Store, StoreOp } from '../src/ports/store.ts';
 import type { Timers } from './timers.ts';
@@ -24,6 +26,10 @@ export class Intents {
   readonly #closed = new Set<string>();
   /** Slot -> id: the intent of an ENI actor. */
   readonly #bySlot = new Map<number, string>();
+  /** By ENI: what answers said lately, as it is on disk or is to be. */
+  readonly #answers = new Map<string, readonly Said[]>();
+  readonly #unwritten = new Set<string>();
+  #answeredMs = 0;
   #timer: unknown = null;
 
   constructor(store: Store, timers: Timers, log: Log) {
@@ -33,8 +39,9 @@ export class Intents {
   }
 
   /** Takes over what an earlier life left open. */
-  adopt(intents: readonly Intent[]): void {
+  adopt(intents: readonly Intent[], answers: ReadonlyMap<string, readonly Said[]> = new Map()): void {
     for (const intent of intents) this.#open.set(intent.id, intent);
+    for (const [eniId, said] of answers) this.#answers.set(eniId, said);
   }
 
   of(id: string): Intent | null {
@@ -56,12 +63,14 @@ export class Intents {
     const replaced = ofSlot !== undefined && ofSlot !== id ? [ofSlot] : [];
     const wasClosed = this.#closed.delete(id);
     const riding = this.#takeClosed();
+    const told = this.#takeAnswers(intent.atMs);
     // Counts as open from now on, so that a deletion that fails meanwhile is not tried again.
     this.#open.set(id, intent);
     this.#bySlot.set(slot, id);
     try {
       await this.#store.write([
         ...[...replaced, ...riding].map(deletion),
+        ...told.ops,
         { type: 'put', in: 'intents', key: id, value: intent },
       ]);
     } catch (error) {
@@ -69,7 +78,7 @@ export class Intents {
         restore(this.#open, id, ofId);
         restore(this.#bySlot, slot, ofSlot);
       }
-      this.#putBack(wasClosed ? [...riding, id] : riding);
+      this.#putBack(wasClosed ? [...riding, id] : riding, told.eniIds);
       throw error;
     }
     for (const other of replaced) this.#open.delete(other);
@@ -85,17 +94,33 @@ export class Intents {
     this.#arm(CLOSE_DELAY_MS);
   }
 
+  /** As `close`, where the answer said of these addresses that they are there, or not, whatever Describe shows until `untilMs`. */
+  answered(
+    intent: Intent & { readonly eniId: string },
+    ips: readonly string[],
+    there: boolean,
+    nowMs: number,
+    untilMs: number,
+  ): void {
+    const { eniId } = intent;
+    this.#answers.set(eniId, said(this.#answers.get(eniId) ?? [], ips, there, { nowMs, lateMs: untilMs - nowMs }));
+    this.#unwritten.add(eniId);
+    this.#answeredMs = nowMs;
+    this.close(intent);
+  }
+
   /** Writes what is closed now. Never rejects. */
   async flush(): Promise<void> {
     if (this.#timer !== null) this.#timers.clearTimeout(this.#timer);
     this.#timer = null;
     const going = this.#takeClosed();
-    if (going.length === 0) return;
+    const told = this.#takeAnswers(this.#answeredMs);
+    if (going.length + told.ops.length === 0) return;
     try {
-      await this.#store.write(going.map(deletion));
+      await this.#store.write([...going.map(deletion), ...told.ops]);
     } catch (error) {
       this.#log.warn({ intents: going.length, err: String(error) }, 'closed intents cannot be deleted yet');
-      this.#putBack(going);
+      this.#putBack(going, told.eniIds);
     }
   }
 
@@ -105,9 +130,25 @@ export class Intents {
     return taken;
   }
 
-  #putBack(ids: readonly string[]): void {
+  /** Those of other ENIs go with them once they are old. */
+  #takeAnswers(nowMs: number): { readonly eniIds: readonly string[]; readonly ops: readonly StoreOp[] } {
+    const eniIds = [...this.#unwritten];
+    this.#unwritten.clear();
+    if (eniIds.length === 0) return { eniIds, ops: [] };
+    const old = [...this.#answers].filter(([, all]) => all.every(({ untilMs }) => untilMs <= nowMs));
+    for (const [eniId] of old) this.#answers.delete(eniId);
+    const ops = eniIds.flatMap((key): StoreOp[] => {
+      const said = this.#answers.get(key);
+      const value = { version: ANSWER_VERSION, said: said ?? [] } satisfies AnswerRecord;
+      return said === undefined ? [] : [{ type: 'put', in: 'answers', key, value }];
+    });
+    return { eniIds, ops: [...ops, ...old.map(([key]): StoreOp => ({ type: 'del', in: 'answers', key }))] };
+  }
+
+  #putBack(ids: readonly string[], eniIds: readonly string[]): void {
     for (const id of ids) if (!this.#open.has(id)) this.#closed.add(id);
-    if (ids.length > 0) this.#arm(RETRY_MS);
+    for (const eniId of eniIds) this.#unwritten.add(eniId);
+    if (ids.length + eniIds.length > 0) this.#arm(RETRY_MS);
   }
 
   #arm(delayMs: number): void {

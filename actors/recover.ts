@@ -14,7 +14,7 @@ import type { Held } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import { EnactorError } from '../src/core/errors.ts';
 import { type CreateIntent, type EniIntent, hasAny, type Intent, isSettled, parseIntent } from '../src/core/intent.ts';
-import { LATE_PERIODS } from '../src/core/late-describe.ts';
+import { corrected, LATE_PERIODS, parseAnswers, type Said } from '../src/core/late-describe.ts';
 import type { EniBinding } from '../src/core/lease.ts';
 import { isManaged, passesTagRules, takesPlace } from '../src/core/managed-enis.ts';
 import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
@@ -43,11 +43,12 @@ export function recoverLogic(hands: RecoverHands) {
   return fromPromise<At<Recovered>, { facts: NodeFacts; settings: Settings }>(async ({ input, signal }) => {
     const { facts, settings } = input;
     const whole = await claimStore(hands, facts.instanceId);
-    const [onDisk, coolUntilMs, reservations, open, bootId, pods, links] = await Promise.all([
+    const [onDisk, coolUntilMs, reservations, open, answers, bootId, pods, links] = await Promise.all([
       readLeases(store),
       readCoolDowns(store),
       readReservations(store),
       readIntents(store, log),
+      readAnswers(store),
       host.bootId(),
       host.pods(),
       host.links(),
@@ -64,14 +65,18 @@ export function recoverLogic(hands: RecoverHands) {
         'the lease of a sandbox cannot be read: addresses it may have are held back until it is deleted',
       );
     }
-    intents.adopt(open);
+    intents.adopt(open, answers);
     const intended = open.flatMap(({ eniId }) => (eniId === null ? [] : [eniId]));
     // After the intents were read, so that what they led to is seen; by id too, since tags may be found late.
-    const [attached, tagged, byId] = await Promise.all([
+    const listings = await Promise.all([
       cloud.describeEnis({ instanceId: facts.instanceId }, signal),
       cloud.describeEnis({ tags: ownTags(settings.clusterId, facts.instanceId) }, signal),
       intended.length === 0 ? [] : cloud.describeEnis({ eniIds: intended }, signal),
     ]);
+    const lately = (eni: CloudEni): readonly Said[] => answers.get(eni.eniId) ?? [];
+    const [attached, tagged, byId] = listings.map((enis) =>
+      enis.map((eni) => corrected(eni, lately(eni), clock.nowMs())),
+    ) as [CloudEni[], CloudEni[], CloudEni[]];
     // What was made a moment ago may not be shown yet, and must not count as gone.
     for (const { kind, eniId, atMs } of open) {
       const seen = [...attached, ...tagged, ...byId].some((eni) => eni.eniId === eniId);
@@ -154,7 +159,7 @@ export function recoverLogic(hands: RecoverHands) {
       const routeTable = here.map((lease) => lease.grant.eni.device.routeTable).find((table) => table > 0) ?? null;
       const subnet = subnetIn(eni.vSwitchId, eni.eniId);
       const intent = ofEni.get(eni.eniId) ?? null;
-      const known = { held, coolUntilMs, heldBack: unknown === undefined ? [] : mayBeNamed };
+      const known = { held, coolUntilMs, said: lately(eni), heldBack: unknown === undefined ? [] : mayBeNamed };
       return { eni, intent, ours: isOurs(eni.tags, facts.instanceId), subnet, ...known, routeTable };
     };
     const repeat = (intent: CreateIntent): AdoptedEni => {
@@ -182,6 +187,11 @@ export function recoverLogic(hands: RecoverHands) {
     const deadKeys = dead.map((lease) => sandboxKey(lease.sandbox));
     return { atMs: clock.nowMs(), value: { leases, dead: deadKeys, enis, foreignEnis: foreign.length } };
   });
+}
+
+async function readAnswers(store: NodePorts['store']): Promise<ReadonlyMap<string, readonly Said[]>> {
+  const records = await store.read('answers');
+  return new Map(records.map(({ key, value }) => [key, parseAnswers(value)]));
 }
 
 /** Who holds an address that a record we cannot read may name. */

@@ -57,6 +57,8 @@ export type EniInput = EniPlan & {
   readonly intent?: Intent | null;
   readonly held: ReadonlyMap<string, Held>;
   readonly coolUntilMs: ReadonlyMap<string, number>;
+  /** What answers said to an earlier life a moment ago. */
+  readonly said?: readonly Said[];
   /** IPv6 addresses that may be those of a lease which cannot be read. */
   readonly heldBack?: readonly string[];
   /** The table of an earlier life of the daemon. */
@@ -167,6 +169,7 @@ function freshContext({
   coolUntilMs,
   nowMs,
   ipv4Count,
+  said: lately = [],
   heldBack = [],
   ...plan
 }: Omit<EniInput, 'revived'>): EniContext {
@@ -192,7 +195,7 @@ function freshContext({
     calls: 0,
     doubtful: false,
     takingYet: wantsToLeave(own),
-    said: [],
+    said: lately,
     suspicion: null,
     failures: 0,
     lastFailure: null,

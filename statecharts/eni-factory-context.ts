@@ -5,6 +5,7 @@ import type { EniSummary } from '../src/core/eni-summary.ts';
 import type { Failure } from '../src/core/errors.ts';
 import { afterFailedCall, afterFailedOpening, afterOpened, type Holds } from '../src/core/holds.ts';
 import type { Intent } from '../src/core/intent.ts';
+import type { Said } from '../src/core/late-describe.ts';
 import { managedMax } from '../src/core/managed-enis.ts';
 import type { PlacementPolicy } from '../src/core/placement.ts';
 import type { EniPolicy } from '../src/core/placement-settings.ts';
@@ -48,6 +49,8 @@ export type AdoptedEni = {
   readonly subnet: Subnet;
   readonly held: ReadonlyMap<string, Held>;
   readonly coolUntilMs: ReadonlyMap<string, number>;
+  /** What answers said to an earlier life a moment ago. */
+  readonly said?: readonly Said[];
   /** IPv6 addresses that may be those of a lease which cannot be read. */
   readonly heldBack?: readonly string[];
   readonly routeTable: number | null;

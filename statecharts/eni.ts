@@ -886,7 +886,9 @@ export const eniMachine = setup({
             src: 'describeEni',
             input: ({ context }) => looked(context),
             onDone: [
-              { guard: ({ event }) => event.output.value === null, target: '#eni.gone' },
+              // It may be too new to be shown.
+              { guard: and([({ event }) => event.output.value === null, 'unseen']), target: '#eni.gone' },
+              { guard: ({ event }) => event.output.value === null, target: 'waiting', actions: 'notSeen' },
               { guard: ({ event }) => event.output.value?.status === 'Available', target: '#eni.deleting' },
               { guard: ({ event }) => event.output.value?.status === 'Deleting', target: '#eni.deleting' },
               { guard: ({ event }) => event.output.value?.status === 'CreateFailed', target: '#eni.deleting' },

@@ -10,6 +10,21 @@ import type { Ips } from './pairs.ts';
 /** Of either family. */
 export type Said = { readonly ip: string; readonly there: boolean; readonly untilMs: number };
 
+/** As the store has it, under the ENI's id: a restart must not fall for what Describe shows late. */
+export type AnswerRecord = { readonly version: typeof ANSWER_VERSION; readonly said: readonly Said[] };
+
+export const ANSWER_VERSION = 1;
+
+/** Nothing for a record that cannot be read: Describe is believed then, as it is where no answer was heard. */
+export function parseAnswers(value: unknown): readonly Said[] {
+  const record = value as Partial<AnswerRecord> | null;
+  if (typeof record !== 'object' || record?.version !== ANSWER_VERSION || !Array.isArray(record.said)) return [];
+  return record.said.filter(
+    (one: Partial<Said> | null): one is Said =>
+      typeof one?.ip === 'string' && typeof one.there === 'boolean' && typeof one.untilMs === 'number',
+  );
+}
+
 /** How many periods of Describe an answer counts more than it. */
 export const LATE_PERIODS = 5;
 

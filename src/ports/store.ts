@@ -5,11 +5,12 @@
  * everything as it was. With `synced: false` it resolves before the disk has it: such a batch outlives the process, though perhaps not
  * the machine, and no synced one waits for it.
  */
-export type Sublevel = 'leases' | 'intents' | 'reservations' | 'coolDowns' | 'pods' | 'inputs' | 'meta';
+export type Sublevel = 'leases' | 'intents' | 'answers' | 'reservations' | 'coolDowns' | 'pods' | 'inputs' | 'meta';
 
 export const SUBLEVELS: readonly Sublevel[] = [
   'leases',
   'intents',
+  'answers',
   'reservations',
   'coolDowns',
   'pods',

@@ -222,10 +222,14 @@ export class Kubelet {
   /** What a pod of a StatefulSet had last needs no rest for it, also while its release is under way. */
   #noteOwn(node: SimNode, { id }: Container, { grant }: Lease): void {
     if (!isOfSet(id)) return;
-    const at = `${podNameOf(id)} ${node.index}`;
     const ip = grant.address.ipv4;
-    if (this.#lastOwn.get(at) === ip) node.coolingOffered.add(ip);
-    this.#lastOwn.set(at, ip);
+    if (this.#lastOwn.get(`${podNameOf(id)} ${node.index}`) === ip) node.coolingOffered.add(ip);
+    this.#owned(node, id, ip);
+  }
+
+  /** Also of an ADD that nobody heard the answer of: its address is kept all the same. */
+  #owned(node: SimNode, id: string, ip: string): void {
+    if (isOfSet(id)) this.#lastOwn.set(`${podNameOf(id)} ${node.index}`, ip);
   }
 
   /** The promise of a reservation. Its ENI may be lost, the disk may fail, and others come first if the settings say so. */
@@ -307,6 +311,7 @@ export class Kubelet {
         node.devices.pods.delete(keyOf(container.id));
         container.deleted = order;
         if (order === container.sent) container.unsure = container.pendingAdds > 0 && container.unsure;
+        if (told !== null) this.#owned(node, container.id, told);
         for (const half of lease === null ? [] : halvesOf(lease.grant.address)) this.#rests(node, half);
       },
       (thrown: unknown) => {

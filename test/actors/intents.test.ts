@@ -3,6 +3,7 @@ import { Intents } from '../../actors/intents.ts';
 import { type MemoryDisk, memoryStore } from '../../src/adapters/level/memory-store.ts';
 import { EnactorError } from '../../src/core/errors.ts';
 import type { Intent } from '../../src/core/intent.ts';
+import { parseAnswers } from '../../src/core/late-describe.ts';
 import type { StoreOp } from '../../src/ports/store.ts';
 import { settle, VirtualClock } from '../../src/simulation/virtual-clock.ts';
 
@@ -39,7 +40,8 @@ function rig() {
     await settle();
     for (let turns = 0; turns < 20 && clock.fireNext(); turns += 1) await settle();
   };
-  return { intents, writes, faults, quiet, ids: () => [...(disk.get('intents')?.keys() ?? [])].sort() };
+  const answers = (eniId: string) => parseAnswers(JSON.parse(disk.get('answers')?.get(eniId) ?? 'null'));
+  return { intents, writes, faults, quiet, answers, ids: () => [...(disk.get('intents')?.keys() ?? [])].sort() };
 }
 
 t.test('intents: an open one is on disk, a closed one is gone soon after', async (t) => {
@@ -118,3 +120,38 @@ t.test(
     t.strictSame(ids(), []);
   },
 );
+
+t.test('intents: what an answer said takes the intent’s place on the disk, and goes when it is old', async (t) => {
+  const { intents, ids, answers, quiet, writes, faults } = rig();
+  const assign = (eniId: string, slot: number, atMs: number): Intent & { readonly eniId: string } => ({
+    ...{ version: 1, id: eniId, slot, atMs, kind: 'assign', eniId },
+    ...{ ipv4Count: 1, clientToken: `token-${atMs}` },
+  });
+  const first = assign('eni-1', 0, 0);
+  await intents.open(first);
+  intents.answered(first, ['192.0.2.1'], true, 10, 5_000);
+  await intents.open(assign('eni-1', 0, 20));
+  t.strictSame(answers('eni-1'), [{ ip: '192.0.2.1', there: true, untilMs: 5_000 }], 'it rides with the next intent');
+  t.equal(writes.length, 2);
+
+  const second = intents.of('eni-1') as typeof first;
+  faults.next = 1;
+  intents.answered(second, ['192.0.2.2'], false, 30, 5_020);
+  await quiet();
+  t.strictSame(
+    answers('eni-1').map(({ ip }) => ip),
+    ['192.0.2.1', '192.0.2.2'],
+    'a write that failed is made later',
+  );
+  t.strictSame(ids(), []);
+
+  const other = assign('eni-2', 1, 9_000);
+  await intents.open(other);
+  intents.answered(other, ['192.0.2.3'], true, 9_100, 14_000);
+  await quiet();
+  t.strictSame(answers('eni-1'), [], 'what is old goes with the next');
+  t.strictSame(
+    answers('eni-2').map(({ ip }) => ip),
+    ['192.0.2.3'],
+  );
+});

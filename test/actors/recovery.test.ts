@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap';
 import { ownTags, REQUEST_TAG } from '../../actors/tags.ts';
 import type { Intent } from '../../src/core/intent.ts';
+import { defaultSettings as cloudDefaults } from '../../src/vpc/settings.ts';
 import { atRest, troubles } from './at-rest.ts';
 import { eventually, type OneNode, oneNode } from './one-node.ts';
 
@@ -34,8 +35,14 @@ const openIntents = (lab: OneNode): string[] => [...(lab.disk.get('intents')?.ke
 const closed = (lab: OneNode): Promise<void> =>
   eventually('no intent is open', () => openIntents(lab).length === 0, 5_000);
 
-async function start(t: Test, settings: Parameters<typeof oneNode>[0]['settings'] = {}): Promise<OneNode> {
-  const lab = await oneNode({ settings: { maxIdle: 4, coolDownMs: 0, ...settings } });
+type Options = Parameters<typeof oneNode>[0];
+
+async function start(
+  t: Test,
+  settings: NonNullable<Options['settings']> = {},
+  cloud: NonNullable<Options['cloud']> = {},
+): Promise<OneNode> {
+  const lab = await oneNode({ settings: { maxIdle: 4, coolDownMs: 0, ...settings }, cloud });
   t.teardown(() => lab.stop());
   await lab.serving();
   return lab;
@@ -198,3 +205,23 @@ t.test('intents: no call that creates or destroys leaves while its intent cannot
   t.same(troubles(lab), []);
   await closed(lab);
 });
+
+t.test(
+  'recovery: an address that was given back a moment ago is promised to nobody, though Describe shows it yet',
+  async (t) => {
+    const lab = await start(
+      t,
+      { maxIdle: 0, minIdle: 0, describePeriodMs: 300, attachTimeoutMs: 5_000 },
+      { delays: { ...cloudDefaults('fast').delays, describeLagMs: 1_000 } },
+    );
+    const names = ['a', 'b', 'c', 'd'];
+    await Promise.all(names.map((name) => lab.add(name)));
+    for (const name of names.slice(1)) await lab.del(name);
+    const owned = (): readonly string[] => lab.truth().flatMap((eni) => eni.ipv4);
+    await eventually('three are given back', () => owned().length === 1);
+    await eventually('their intent is closed', () => openIntents(lab).length === 0);
+    await lab.restart();
+    const { grant } = await lab.add('e');
+    t.ok(owned().includes(grant.address.ipv4), `${grant.address.ipv4} is one of ${owned().join(', ')}`);
+  },
+);
