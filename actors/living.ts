@@ -35,6 +35,12 @@ export function livingIn(root: NodeRef, nodeIp: string): LivingNode {
   return { nodeIp, enis, leases, claimed };
 }
 
+/** Ids of the ENIs that have an actor, in whatever state. */
+export function knownEnisOf(root: NodeRef): ReadonlySet<string> {
+  const all = childrenOf(root.system.get(ENI_FACTORY)).filter(([id]) => id.startsWith('eni:'));
+  return new Set(all.flatMap(([, { context }]) => (context as EniContext).eniId ?? []));
+}
+
 function childrenOf(actor: unknown): [string, Snapshot][] {
   const { children = {} } = ((actor as AnyActorRef | undefined)?.getSnapshot() ?? {}) as {
     children?: Record<string, AnyActorRef>;

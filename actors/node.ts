@@ -17,6 +17,7 @@ import { type LeasesRef, leaseId, leasesMachine } from '../statecharts/leases.ts
 import { type NodeFacts, nodeMachine } from '../statecharts/node.ts';
 import { ENI_FACTORY, LEASES } from '../statecharts/receptionist.ts';
 import { Replies } from './ask.ts';
+import { cloudKeeperLogic } from './cloud-keeper.ts';
 import { eniLogic } from './eni.ts';
 import { garbageCollectorLogic } from './garbage-collector.ts';
 import { identifyLogic } from './identify.ts';
@@ -24,7 +25,7 @@ import { entersFromOutside, Inputs } from './inputs.ts';
 import { Intents } from './intents.ts';
 import { kernelKeeperLogic } from './kernel-keeper.ts';
 import { leaseLogic } from './lease.ts';
-import { livingIn } from './living.ts';
+import { knownEnisOf, livingIn } from './living.ts';
 import type { NodePorts } from './ports.ts';
 import { recoverLogic } from './recover.ts';
 import { boundLeases, reportOf } from './report.ts';
@@ -93,6 +94,10 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
       eniFactory: timed(eniFactoryMachine.provide({ actors: { eni, survey } }), instant),
       idlePool: timed(idlePoolMachine, instant),
       garbageCollector: timed(collector, instant),
+      cloudKeeper: timed(
+        cloudKeeperLogic({ ...ports, settings, intents, facts, known: () => knownEnisOf(root) }),
+        instant,
+      ),
       kernelKeeper: timed(
         kernelKeeperLogic({ ...ports, settings, living: () => livingIn(root, facts().nodeIp) }),
         instant,

@@ -234,6 +234,18 @@ export function planOf(context: Own, slot: number, { vSwitchId, subnet }: VSwitc
   return { slot, limit, dual, vSwitchId, subnet, mtu, ours: true, token, times };
 }
 
+export function adoptedEni(
+  context: Own,
+  slot: number,
+  { eni, intent = null, ours, subnet, routeTable, ...known }: AdoptedEni,
+): EniInput {
+  const create = intent?.kind === 'create' ? intent : null;
+  const vSwitchId = eni?.vSwitchId ?? create?.vSwitchId ?? '';
+  const plan = { ...planOf(context, slot, { vSwitchId, subnet }), ours };
+  const found = { ...known, existing: eni, intent, routeTable };
+  return { ...plan, ...found, nowMs: context.nowMs, ipv4Count: create?.ipv4Count ?? 0 };
+}
+
 export function newEni(context: Own, slot: number, vSwitch: VSwitchPlan, ipv4Count: number): EniInput {
   const nothing = { existing: null, held: new Map(), coolUntilMs: new Map(), routeTable: null };
   return { ...planOf(context, slot, vSwitch), ...nothing, nowMs: context.nowMs, ipv4Count };

@@ -26,6 +26,7 @@ import type { At } from './at.ts';
 import type { eniMachine } from './eni.ts';
 import { contextOf, type EniContext, summaryOf } from './eni-context.ts';
 import {
+  adoptedEni,
   backInLine,
   type EniFactoryContext,
   type EniFactoryInput,
@@ -35,7 +36,6 @@ import {
   lessonOf,
   newEni,
   nextAgeMs,
-  planOf,
   policyOf,
   revivedEni,
   type Survey,
@@ -84,16 +84,24 @@ export const eniFactoryMachine = setup({
   actions: {
     adopt: enqueueActions(({ context, enqueue }) => {
       const enis: Record<number, EniSummary> = {};
-      context.adopted.forEach(({ eni, intent = null, ours, subnet, routeTable, ...known }, slot) => {
-        const create = intent?.kind === 'create' ? intent : null;
-        const vSwitchId = eni?.vSwitchId ?? create?.vSwitchId ?? '';
-        const plan = { ...planOf(context, slot, { vSwitchId, subnet }), ours };
-        const found = { ...known, existing: eni, intent, routeTable };
-        const input = { ...plan, ...found, nowMs: context.nowMs, ipv4Count: create?.ipv4Count ?? 0 };
+      context.adopted.forEach((adopted, slot) => {
+        const input = adoptedEni(context, slot, adopted);
         enqueue.spawnChild('eni', { id: eniId(slot), input });
         enis[slot] = summaryOf(contextOf(input));
       });
       enqueue.assign({ enis, nextSlot: context.adopted.length, adopted: [] });
+    }),
+    /** Unless it has an actor by now. */
+    takeOver: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'eniFound') return;
+      const { eni } = event.found;
+      if (Object.values(context.enis).some((one) => one.eniId === eni?.eniId)) return;
+      const slot = context.nextSlot;
+      const input = adoptedEni(context, slot, event.found);
+      enqueue.spawnChild('eni', { id: eniId(slot), input });
+      enqueue.assign({ enis: { ...context.enis, [slot]: summaryOf(contextOf(input)) }, nextSlot: slot + 1 });
+      // It may have counted as somebody else's.
+      enqueue.raise({ type: 'surveyDue', atMs: event.atMs });
     }),
     lineUp: assign(({ context, event }) => {
       if (event.type !== 'allocate') return {};
@@ -413,6 +421,7 @@ export const eniFactoryMachine = setup({
         'tellPool',
       ],
     },
+    eniFound: { actions: ['takeOver', 'plan', 'tellPool'] },
     reconsider: { actions: ['plan', 'tellPool'] },
     surveyDue: { actions: ['survey'] },
     'xstate.done.actor.survey': {

@@ -8,6 +8,7 @@ import type { Failure } from '../src/core/errors.ts';
 import type { Grant, Lease } from '../src/core/lease.ts';
 import type { PoolTotals } from '../src/core/pool.ts';
 import type { Sandbox, SandboxKey } from '../src/core/sandbox.ts';
+import type { AdoptedEni } from './eni-factory-context.ts';
 
 /** The result that an ENI reports for one request: the ipResultChan of the original, but each result names its request. */
 export type IpResult =
@@ -79,6 +80,8 @@ export type FactoryEvent =
   | IpResult
   | { readonly type: 'eniChanged'; readonly summary: EniSummary; readonly atMs: number }
   | { readonly type: 'eniGone'; readonly summary: EniSummary; readonly atMs: number }
+  /** An ENI of ours that no actor has. */
+  | { readonly type: 'eniFound'; readonly found: AdoptedEni; readonly atMs: number }
   | { readonly type: 'reconsider'; readonly atMs: number }
   | { readonly type: 'surveyDue'; readonly atMs: number };
 

@@ -12,6 +12,7 @@ import { managedMax } from '../src/core/managed-enis.ts';
 import type { SandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { At } from './at.ts';
+import type { cloudKeeperMachine } from './cloud-keeper.ts';
 import type { eniFactoryMachine } from './eni-factory.ts';
 import type { AdoptedEni, EniFactoryInput, VSwitchOption } from './eni-factory-context.ts';
 import type { garbageCollectorMachine } from './garbage-collector.ts';
@@ -21,7 +22,15 @@ import type { IdlePoolInput } from './idle-pool-context.ts';
 import type { kernelKeeperMachine } from './kernel-keeper.ts';
 import type { leasesMachine } from './leases.ts';
 import type { Answer, NodeEvent } from './messages.ts';
-import { ENI_FACTORY, GARBAGE_COLLECTOR, IDLE_POOL, KERNEL_KEEPER, LEASES, leasesIn } from './receptionist.ts';
+import {
+  CLOUD_KEEPER,
+  ENI_FACTORY,
+  GARBAGE_COLLECTOR,
+  IDLE_POOL,
+  KERNEL_KEEPER,
+  LEASES,
+  leasesIn,
+} from './receptionist.ts';
 
 /** What the instance is and may own. */
 export type NodeFacts = {
@@ -75,6 +84,7 @@ export const nodeMachine = setup({
     leases: typeof leasesMachine;
     idlePool: typeof idlePoolMachine;
     kernelKeeper: typeof kernelKeeperMachine;
+    cloudKeeper: typeof cloudKeeperMachine;
     garbageCollector: typeof garbageCollectorMachine;
   },
   delays: {
@@ -217,6 +227,20 @@ export const nodeMachine = setup({
           onError: {
             target: 'failed',
             actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'kernelKeeper' }) },
+          },
+        },
+        {
+          src: 'cloudKeeper',
+          id: CLOUD_KEEPER,
+          systemId: CLOUD_KEEPER,
+          input: ({ context }) => ({
+            periodMs: context.settings.cloudPeriodMs,
+            seed: factsOf(context).seed,
+            nowMs: context.nowMs,
+          }),
+          onError: {
+            target: 'failed',
+            actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'cloudKeeper' }) },
           },
         },
         {

@@ -14,6 +14,7 @@ export const LEASES = 'leases';
 export const ENI_FACTORY = 'eniFactory';
 export const IDLE_POOL = 'idlePool';
 export const KERNEL_KEEPER = 'kernelKeeper';
+export const CLOUD_KEEPER = 'cloudKeeper';
 export const GARBAGE_COLLECTOR = 'garbageCollector';
 
 export const leasesIn = (system: System): Singleton<LeasesEvent> => system.get(LEASES) as Singleton<LeasesEvent>;

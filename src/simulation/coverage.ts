@@ -5,10 +5,12 @@
  * not counted; those on `xstate.done` and `xstate.error` of invoked calls are.
  */
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
+import { cloudKeeperMachine } from '../../statecharts/cloud-keeper.ts';
 import { eniMachine } from '../../statecharts/eni.ts';
 import { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
 import { garbageCollectorMachine } from '../../statecharts/garbage-collector.ts';
 import { idlePoolMachine } from '../../statecharts/idle-pool.ts';
+import { kernelKeeperMachine } from '../../statecharts/kernel-keeper.ts';
 import { leaseMachine } from '../../statecharts/lease.ts';
 import { leasesMachine } from '../../statecharts/leases.ts';
 import { nodeMachine } from '../../statecharts/node.ts';
@@ -21,6 +23,8 @@ export const CHARTS: readonly AnyStateMachine[] = [
   leaseMachine,
   idlePoolMachine,
   garbageCollectorMachine,
+  kernelKeeperMachine,
+  cloudKeeperMachine,
 ];
 
 const names = new WeakMap<AnyTransitionDefinition, string>();

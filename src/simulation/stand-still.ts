@@ -180,6 +180,10 @@ function limitOf(chart: string, path: string, s: Settings): number | null {
     case 'garbageCollector':
       if (path === 'suspecting' || path === 'condemning') return 0;
       return path === 'resting' || path === 'backingOff' ? s.gcPeriodMs : s.gcTimeoutMs;
+    case 'cloudKeeper':
+      return path === 'listing' ? START_CALLS * call : s.cloudPeriodMs;
+    case 'kernelKeeper':
+      return path === 'sweeping' ? WAY_MS : Math.max(s.kernelPeriodMs, s.backoffMaxMs, s.leftoverGraceMs);
     case 'eni':
       return eniLimitOf(path, leaf, call, s);
     default:

@@ -1,5 +1,6 @@
 /** ENIs of others on the instance, over the real SDK: never touched, counted against the type's limit, noticed when a place is missing. */
 import t from 'tap';
+import { ownTags, REQUEST_TAG } from '../../actors/tags.ts';
 import { atRest } from './at-rest.ts';
 import { eventually, type OneNode, oneNode, sandbox } from './one-node.ts';
 
@@ -149,3 +150,28 @@ t.test('vSwitches: one that is known to be too small comes last, and what it has
   );
   t.equal(lab.calls('CreateNetworkInterface').filter((call) => call.outcome !== 'ok').length, 0, 'nothing was refused');
 });
+
+t.test(
+  'cloudKeeper: an ENI of ours that nobody knows is finished off or used; that of another node is not touched',
+  async (t) => {
+    const lab = await oneNode({ settings: { maxIdle: 12, cloudPeriodMs: 400 } });
+    t.teardown(lab.stop);
+    await lab.serving();
+    const own = { ...ownTags('', 'i-lab-node-1'), [REQUEST_TAG]: 'of-a-create-that-was-given-up' };
+    const { instanceId: _, ...loose } = foreign(own);
+    await lab.change(loose);
+    await lab.change(foreign({ ...own, [REQUEST_TAG]: 'another' }));
+    await lab.change({ ...loose, tags: ownTags('', 'i-lab-node-2') });
+    await eventually('the loose one is gone', () => lab.truth().length === 2, 10_000);
+    t.same(
+      lab.truth().map(({ instanceId }) => instanceId),
+      ['i-lab-node-1', null],
+    );
+    await eventually('the attached one serves', () => lab.report().enis.some(({ state }) => state.startsWith('inUse')));
+    const lease = await lab.add('a');
+    t.equal(lease.grant.eni.eniId, lab.truth()[0]?.eniId);
+    t.equal(lab.calls('CreateNetworkInterface').length, 0);
+    await atRest(lab);
+    t.same(troubles(lab), []);
+  },
+);

@@ -7,6 +7,7 @@ import { statePath } from '../../actors/state-path.ts';
 import { timed } from '../../actors/timed.ts';
 import { type Input, livingInput } from '../../src/core/input-journal.ts';
 import type { Settings } from '../../src/core/settings.ts';
+import { cloudKeeperMachine } from '../../statecharts/cloud-keeper.ts';
 import { eniMachine } from '../../statecharts/eni.ts';
 import type { EniContext } from '../../statecharts/eni-context.ts';
 import { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
@@ -46,7 +47,8 @@ export function replayed(records: readonly Input[], settings: Settings) {
     actors: { ...unanswered('sweep'), watch: fromCallback(() => undefined) },
   } as never);
   const garbageCollector = timed(garbageCollectorMachine.provide(hands('list', 'confirm', 'collect')), instant);
-  const supervisors = { leases, eniFactory, idlePool, kernelKeeper, garbageCollector };
+  const cloudKeeper = timed(cloudKeeperMachine.provide(hands('listStrays')), instant);
+  const supervisors = { leases, eniFactory, idlePool, kernelKeeper, cloudKeeper, garbageCollector };
   const machine = timed(
     nodeMachine.provide({ actors: { ...unanswered('identify', 'recover'), ...supervisors } }),
     instant,

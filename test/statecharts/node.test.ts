@@ -36,6 +36,7 @@ const explore = (): Graph =>
       eniFactory: { done: [], error: [new Error('factory died')] },
       idlePool: { done: [], error: [new Error('pool died')] },
       kernelKeeper: { done: [], error: [new Error('keeper died')] },
+      cloudKeeper: { done: [], error: [new Error('cloud keeper died')] },
       garbageCollector: { done: [], error: [new Error('collector died')] },
     }),
     events: () => [
