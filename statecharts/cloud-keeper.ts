@@ -8,8 +8,8 @@
  * Source: design, "One witness never justifies a destructive act"; Terway finds such ENIs only when it starts.
  */
 import { type ActorRefFrom, assign, enqueueActions, type PromiseActorLogic, setup } from 'xstate';
+import type { AdoptedEni } from './adopted-eni.ts';
 import type { At } from './at.ts';
-import type { AdoptedEni } from './eni-factory-context.ts';
 import { eniFactoryIn } from './receptionist.ts';
 
 export type CloudKeeperInput = { readonly periodMs: number; readonly seed: number; readonly nowMs: number };

@@ -11,6 +11,7 @@ import type { PlacementPolicy } from '../src/core/placement.ts';
 import type { EniPolicy } from '../src/core/placement-settings.ts';
 import type { PoolTotals } from '../src/core/pool.ts';
 import type { VSwitchPolicy } from '../src/core/vswitch-choice.ts';
+import type { AdoptedEni } from './adopted-eni.ts';
 import type { EniInput, EniPlan, EniTimes, Revived } from './eni-context.ts';
 
 export type Request = Holder & {
@@ -38,22 +39,6 @@ export type Survey = {
   /** ENIs that take places of the instance and were not known to be managed when the look began. */
   readonly strangers: readonly string[];
   readonly free: Readonly<Record<string, number>>;
-};
-
-export type AdoptedEni = {
-  /** null: of a Create that an earlier life began, to be made once more. */
-  readonly eni: CloudEni | null;
-  /** What an earlier life was about to do to it. */
-  readonly intent?: Intent | null;
-  readonly ours: boolean;
-  readonly subnet: Subnet;
-  readonly held: ReadonlyMap<string, Held>;
-  readonly coolUntilMs: ReadonlyMap<string, number>;
-  /** What answers said to an earlier life a moment ago. */
-  readonly said?: readonly Said[];
-  /** IPv6 addresses that may be those of a lease which cannot be read. */
-  readonly heldBack?: readonly string[];
-  readonly routeTable: number | null;
 };
 
 export type EniFactoryInput = {

@@ -8,7 +8,7 @@ import type { Failure } from '../src/core/errors.ts';
 import type { Grant, Lease } from '../src/core/lease.ts';
 import type { PoolTotals } from '../src/core/pool.ts';
 import type { Sandbox, SandboxKey } from '../src/core/sandbox.ts';
-import type { AdoptedEni } from './eni-factory-context.ts';
+import type { AdoptedEni } from './adopted-eni.ts';
 
 /** The result that an ENI reports for one request: the ipResultChan of the original, but each result names its request. */
 export type IpResult =

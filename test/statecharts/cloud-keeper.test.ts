@@ -1,9 +1,9 @@
 import t from 'tap';
 import { createActor, fromCallback, fromPromise, SimulatedClock, setup } from 'xstate';
 import type { CloudEni } from '../../src/core/eni.ts';
+import type { AdoptedEni } from '../../statecharts/adopted-eni.ts';
 import type { At } from '../../statecharts/at.ts';
 import { cloudKeeperMachine } from '../../statecharts/cloud-keeper.ts';
-import type { AdoptedEni } from '../../statecharts/eni-factory-context.ts';
 import type { FactoryEvent } from '../../statecharts/messages.ts';
 import { ENI_FACTORY } from '../../statecharts/receptionist.ts';
 
