@@ -1,11 +1,9 @@
 /** What the factory knows, and the pure parts of what it does: its line, and what it learns from failures. */
-import type { Held, Holder } from '../src/core/address-book.ts';
-import type { CloudEni, Subnet } from '../src/core/eni.ts';
+import type { Holder } from '../src/core/address-book.ts';
+import type { Subnet } from '../src/core/eni.ts';
 import type { EniSummary } from '../src/core/eni-summary.ts';
 import type { Failure } from '../src/core/errors.ts';
 import { afterFailedCall, afterFailedOpening, afterOpened, type Holds } from '../src/core/holds.ts';
-import type { Intent } from '../src/core/intent.ts';
-import type { Said } from '../src/core/late-describe.ts';
 import { managedMax } from '../src/core/managed-enis.ts';
 import type { PlacementPolicy } from '../src/core/placement.ts';
 import type { EniPolicy } from '../src/core/placement-settings.ts';
