@@ -2,7 +2,9 @@
  * What the looks at the host so far have shown of sandboxes: of which all was there once, and which were given back since.
  *
  * That the plugin has done its part nobody says. It is known by seeing: once all of a sandbox's objects were there, what is missing later is
- * drift; and an ADD that began longer ago than a plugin lives is over, however it went.
+ * drift; an ADD that began longer ago than a plugin lives is over, however it went; and the plugin marks a device right before it makes the
+ * rest in one batch, so that what is marked and still lacks something a while later has lost it. That one alone is known soon after a
+ * restart of ours, to which all of it could happen meanwhile; a plugin that was held up there does not mind if we were quicker.
  */
 import type { Lease } from '../src/core/lease.ts';
 import { PLUGIN_DEADLINE_MS } from '../src/core/limits.ts';
@@ -12,11 +14,16 @@ import type { HostKept, HostWanted, PodKept, SandboxLeft } from '../src/ports/ke
 /** Looks at the clock of the plugin and at ours differ by what an answer takes. */
 const GRACE_MS = 5_000;
 
+/** Between the mark and the rest a plugin makes one call of the kernel. */
+const BEGUN_GRACE_MS = 1_000;
+
 type Dying = SandboxLeft & { readonly sinceMs: number };
 
 export class HostMemory {
   readonly #leftoverGraceMs: number;
   readonly #seen = new Set<SandboxKey>();
+  /** Since when what the plugin has begun was seen unfinished. */
+  readonly #begunMs = new Map<SandboxKey, number>();
   #held = new Map<SandboxKey, SandboxLeft>();
   readonly #dying = new Map<SandboxKey, Dying>();
 
@@ -38,6 +45,7 @@ export class HostMemory {
     }
     for (const key of claimed) this.#dying.delete(key);
     for (const key of this.#seen) if (!claimed.has(key)) this.#seen.delete(key);
+    for (const key of this.#begunMs.keys()) if (!claimed.has(key)) this.#begunMs.delete(key);
     this.#held = held;
     return {
       pods: leases.map((lease) => this.#podOf(lease, nowMs)),
@@ -48,7 +56,11 @@ export class HostMemory {
 
   /** What the look has shown. `released`: of the unclaimed ones, those of which the store says that they were given back. */
   learn(kept: HostKept, dead: readonly SandboxLeft[], released: readonly SandboxLeft[], nowMs: number): void {
-    for (const key of kept.whole) this.#seen.add(key);
+    for (const key of kept.whole) {
+      this.#seen.add(key);
+      this.#begunMs.delete(key);
+    }
+    for (const key of kept.begun) if (!this.#begunMs.has(key)) this.#begunMs.set(key, nowMs);
     const failed = new Set(
       kept.drifts.filter(({ kind, outcome }) => kind === 'leftover' && outcome !== 'repaired').map((one) => one.object),
     );
@@ -59,14 +71,19 @@ export class HostMemory {
     }
   }
 
-  /** When what the first of them left may go. */
-  get nextLeftoverMs(): number | null {
-    const instants = [...this.#dying.values()].map(({ sinceMs }) => sinceMs + this.#leftoverGraceMs);
+  /** When the first of what was seen may be acted on: what one that is dying left, what a plugin has begun. @param nowMs when the look began */
+  nextDueMs(nowMs: number): number | null {
+    const begun = [...this.#begunMs.values()]
+      .map((sinceMs) => sinceMs + BEGUN_GRACE_MS)
+      .filter((dueMs) => dueMs > nowMs);
+    const instants = [...[...this.#dying.values()].map(({ sinceMs }) => sinceMs + this.#leftoverGraceMs), ...begun];
     return instants.length === 0 ? null : Math.min(...instants);
   }
 
   #podOf({ sandbox, grant, boundAtMs }: Lease, nowMs: number): PodKept {
-    const old = nowMs - boundAtMs >= PLUGIN_DEADLINE_MS + GRACE_MS;
+    const begunMs = this.#begunMs.get(sandboxKey(sandbox)) ?? null;
+    const unfinished = begunMs !== null && nowMs - begunMs >= BEGUN_GRACE_MS;
+    const old = unfinished || nowMs - boundAtMs >= PLUGIN_DEADLINE_MS + GRACE_MS;
     const standing = this.#seen.has(sandboxKey(sandbox)) ? 'seen' : old ? 'old' : 'young';
     return { sandbox, ips: ipsOf(grant.address), routeTable: grant.eni.device.routeTable, standing };
   }

@@ -45,8 +45,8 @@ export function kernelKeeperLogic({ kernel, store, clock, log, settings, living 
       kept.drifts.some(({ kind }) => kind === 'leftover'),
     );
     log.debug({ ms: atMs - startMs, thorough, drifts: kept.drifts.length }, 'host looked at');
-    const { nextLeftoverMs } = memory;
-    return { atMs: clock.nowMs(), value: { drifts: kept.drifts, thorough, nextLeftoverMs } };
+    const nextDueMs = memory.nextDueMs(startMs);
+    return { atMs: clock.nowMs(), value: { drifts: kept.drifts, thorough, nextDueMs } };
   };
 
   /** That nobody has a lease for it is one witness, and may be a store that was lost; that its address rests is another. */

@@ -45,8 +45,8 @@ export type Sweep = {
 export type Swept = {
   readonly drifts: readonly Drift[];
   readonly thorough: boolean;
-  /** When what a released sandbox left may go; null when nothing waits for that. */
-  readonly nextLeftoverMs: number | null;
+  /** When what was seen may be acted on (what a released sandbox left, what a plugin has not finished); null when nothing waits for that. */
+  readonly nextDueMs: number | null;
 };
 
 export type KernelKeeperContext = KernelKeeperInput & {
@@ -54,7 +54,7 @@ export type KernelKeeperContext = KernelKeeperInput & {
   /** Repairs made, of all things, since the start. */
   readonly repairs: number;
   readonly thoroughMs: number;
-  readonly nextLeftoverMs: number | null;
+  readonly nextDueMs: number | null;
   /** Something has changed during the look. */
   readonly again: boolean;
   readonly failures: number;
@@ -92,7 +92,7 @@ export const kernelKeeperMachine = setup({
       ledger: noted(context.ledger, value.drifts, atMs, context.repairTimes).ledger,
       repairs: context.repairs + value.drifts.filter((drift) => drift.outcome === 'repaired').length,
       thoroughMs: value.thorough ? atMs : context.thoroughMs,
-      nextLeftoverMs: value.nextLeftoverMs,
+      nextDueMs: value.nextDueMs,
       nowMs: atMs,
       failures: 0,
     })),
@@ -107,7 +107,7 @@ export const kernelKeeperMachine = setup({
     ledger: [],
     repairs: 0,
     thoroughMs: input.nowMs - input.periodMs,
-    nextLeftoverMs: null,
+    nextDueMs: null,
     again: false,
     failures: 0,
   }),
@@ -146,10 +146,10 @@ export const kernelKeeperMachine = setup({
 export type KernelKeeperRef = ActorRefFrom<typeof kernelKeeperMachine>;
 
 /** Until the period is over, or something that was left alone may be touched. */
-function sweepAfterMs({ ledger, nextLeftoverMs, thoroughMs, periodMs, nowMs, gatherMs }: KernelKeeperContext): number {
+function sweepAfterMs({ ledger, nextDueMs, thoroughMs, periodMs, nowMs, gatherMs }: KernelKeeperContext): number {
   const repairMs = nextRepairMs(ledger) ?? Number.POSITIVE_INFINITY;
-  const leftoverMs = nextLeftoverMs ?? Number.POSITIVE_INFINITY;
-  return Math.max(gatherMs, Math.min(thoroughMs + periodMs, repairMs, leftoverMs) - nowMs);
+  const dueMs = nextDueMs ?? Number.POSITIVE_INFINITY;
+  return Math.max(gatherMs, Math.min(thoroughMs + periodMs, repairMs, dueMs) - nowMs);
 }
 
 function newsIn({ ledger, repairTimes }: KernelKeeperContext, { value, atMs }: At<Swept>): readonly RepairNews[] {

@@ -33,8 +33,8 @@ export type EniKept = Omit<EniDeviceWanted, 'routeTable'> & {
 };
 
 /**
- * How sure it is that the plugin has done its part. `young`: it may be at work; nothing is touched. `old`: no ADD takes so long;
- * what is missing beside the pod's device is made. `seen`: all was there once, so that a device that is gone is worth a word.
+ * How sure it is that the plugin has done its part. `young`: it may be at work; nothing is touched. `old`: no ADD takes so long, or not what is
+ * left of it; what is missing beside the pod's device is made. `seen`: all was there once, so that a device that is gone is worth a word.
  */
 export type Standing = 'young' | 'old' | 'seen';
 
@@ -70,6 +70,8 @@ export type HostKept = {
   readonly drifts: readonly Drift[];
   /** Sandboxes of `pods` of which everything was there. */
   readonly whole: readonly SandboxKey[];
+  /** Young ones that lack something although the plugin has marked their device, which it does right before it makes what is missing. */
+  readonly begun: readonly SandboxKey[];
   /** Host ends that bear our mark and nobody claims. They are left alone: whether they are dead others must know. */
   readonly unclaimed: readonly SandboxLeft[];
 };

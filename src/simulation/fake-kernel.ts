@@ -45,7 +45,7 @@ export class FakeKernel implements Kernel {
     this.wanted = wanted;
     const { drifts } = this;
     this.drifts = [];
-    return { drifts, whole: wanted.pods.map(({ sandbox }) => sandboxKey(sandbox)), unclaimed: [] };
+    return { drifts, whole: wanted.pods.map(({ sandbox }) => sandboxKey(sandbox)), begun: [], unclaimed: [] };
   }
 
   watch(onChange: () => void): () => void {

@@ -99,6 +99,7 @@ export class HostDevices {
   keep({ enis, pods, claimed, dead, heldOff, thorough }: HostWanted): HostKept {
     const drifts: Drift[] = [];
     const whole: SandboxKey[] = [];
+    const begun: SandboxKey[] = [];
     const mend = (flaws: Set<Flaw>, of: string, pod: string | null): void => {
       for (const kind of [...flaws]) {
         const drift = { kind, object: `${kind} ${of}`, pod, detail: null };
@@ -127,11 +128,12 @@ export class HostDevices {
       }
       if (there.flaws.size === 0) whole.push(sandboxKey(sandbox));
       else if (standing !== 'young') mend(there.flaws, sandboxKey(sandbox), pod);
+      else begun.push(sandboxKey(sandbox));
     }
     const unclaimed: SandboxLeft[] = [...this.pods].flatMap(([key, { sandbox, ips }]) =>
       claimed.has(key) ? [] : [{ sandbox, ips }],
     );
-    return { drifts, whole, unclaimed: thorough ? unclaimed : [] };
+    return { drifts, whole, begun, unclaimed: thorough ? unclaimed : [] };
   }
 
   /** Calls `look` whenever a device has appeared; answers with the way to stop. */

@@ -106,7 +106,7 @@ export function kernelContract(
     const enis = [{ ...wanted(first), routeTable, ips: ['192.168.0.9'], freeIps: ['192.168.0.9'] }];
     const keep = (heldOff: readonly string[] = []) =>
       on(() => kernel.keep({ ...nothing, enis, heldOff: new Set(heldOff) }));
-    const whole = { drifts: [], whole: [], unclaimed: [] };
+    const whole = { drifts: [], whole: [], begun: [], unclaimed: [] };
     t.strictSame(await keep(), whole);
 
     let told = 0;

@@ -51,7 +51,7 @@ const planted: Record<string, { invariant: string; plant: (ports: NodePorts) => 
     invariant: '7',
     plant: ({ kernel, ...rest }) => ({
       ...rest,
-      kernel: over(kernel, { keep: async () => ({ drifts: [], whole: [], unclaimed: [] }) }),
+      kernel: over(kernel, { keep: async () => ({ drifts: [], whole: [], begun: [], unclaimed: [] }) }),
     }),
   },
   'leases that are not read at start': {

@@ -35,7 +35,7 @@ function stage(more: { answer?: (asked: Sweep, nowMs: number) => Partial<Swept>;
           const thorough = atMs >= asked.thoroughFromMs;
           sweeps.push({ atMs, asked, thorough });
           if (more.fails?.() === true) throw new Error('no netlink');
-          return { atMs, value: { drifts: [], nextLeftoverMs: null, thorough, ...more.answer?.(asked, atMs) } };
+          return { atMs, value: { drifts: [], nextDueMs: null, thorough, ...more.answer?.(asked, atMs) } };
         }),
       },
     }),
@@ -142,9 +142,9 @@ t.test('kernelKeeper: a look that fails is tried again, ever later, and the fail
 t.test('kernelKeeper: what a released sandbox left is looked for when its grace is over', async (t) => {
   let first = true;
   const answer = (_: Sweep, nowMs: number) => {
-    const nextLeftoverMs = first ? nowMs + 15_000 : null;
+    const nextDueMs = first ? nowMs + 15_000 : null;
     first = false;
-    return { nextLeftoverMs };
+    return { nextDueMs };
   };
   const { sweeps, pass, started } = stage({ answer });
   await started;

@@ -26,6 +26,7 @@ export function keepHost(
   const veths = vethsByMac(view);
   const fixes: Fix[] = [];
   const whole: string[] = [];
+  const begun: string[] = [];
   for (const eni of wanted.enis) {
     fixes.push(...eniFixes(view, eni, eniLinkIn(view.links, eni.mac, kinds), wanted.thorough));
     fixes.push(...strayRuleFixes(view, eni.freeIps));
@@ -38,10 +39,11 @@ export function keepHost(
     const found = podFixes(view, veths, pod, device, wanted.thorough);
     fixes.push(...found.fixes);
     if (found.whole) whole.push(key);
+    if (found.begun) begun.push(key);
   }
   for (const key of devices.keys()) if (!wanted.claimed.has(key)) devices.delete(key);
   const drifts = fixes.map((fix) => carriedOut(netlink, fix, wanted.heldOff));
-  return { drifts, whole, unclaimed: wanted.thorough ? unclaimedIn(view, wanted.claimed) : [] };
+  return { drifts, whole, begun, unclaimed: wanted.thorough ? unclaimedIn(view, wanted.claimed) : [] };
 }
 
 function carriedOut(netlink: Netlink, fix: Fix, heldOff: ReadonlySet<string>): Drift {

@@ -21,7 +21,7 @@ import { FROM_POD_PRIORITY, hostPrefix, podRules, TO_POD_PRIORITY } from './pod-
 import { ALIAS_MARK, type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
 import { differing } from './sysctl.ts';
 
-export type PodFound = { readonly fixes: readonly Fix[]; readonly whole: boolean };
+export type PodFound = { readonly fixes: readonly Fix[]; readonly whole: boolean; readonly begun?: boolean };
 
 /** Host ends by MAC. Every device of ours has its own. */
 export function vethsByMac(view: HostView): ReadonlyMap<string, Link> {
@@ -64,7 +64,8 @@ export function podFixes(
       });
   }
   for (const ip of pod.ips) fixes.push(...routeFixes(view, ip, link, name), ...ruleFixes(view, ip, pod, name));
-  if (pod.standing === 'young') return { fixes: [], whole: fixes.length === 0 };
+  if (pod.standing === 'young')
+    return { fixes: [], whole: fixes.length === 0, begun: fixes.length > 0 && link.alias === device.alias };
   return { fixes, whole: fixes.length === 0 };
 }
 

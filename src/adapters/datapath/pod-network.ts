@@ -141,7 +141,8 @@ export class PodNetwork {
       this.#deleteStaleRoute(host, route.destination.ip, error);
       host.apply([addRoute(route)]);
     });
-    const failed = outcomes.slice(routes.length).find(({ error }) => error !== null);
+    // Other rules of the address were deleted just now, so one that exists is this very one: the daemon's keeper was quicker.
+    const failed = outcomes.slice(routes.length).find(({ error }) => error !== null && error.code !== 'EEXIST');
     if (failed?.error) throw failed.error;
   }
 
