@@ -145,7 +145,13 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
           const found = input.known === undefined ? told : await witnessed(input.eniId, told, input.known, signal);
           const taking = input.takingYet && open?.kind === 'unassign';
           const left = taking && hasAny(found, open.ips);
-          if (open !== null && open.kind !== 'create' && !left && isSettled(open, found)) intents.close(open);
+          // One that was made a moment ago is not shown yet: without its intent a new life would know nothing of it.
+          const tooNew =
+            found === null &&
+            open?.kind === 'attach' &&
+            clock.nowMs() - open.atMs < LATE_PERIODS * settings.describePeriodMs;
+          if (open !== null && open.kind !== 'create' && !left && !tooNew && isSettled(open, found))
+            intents.close(open);
           return found;
         }),
       ),

@@ -18,6 +18,8 @@ type Task = { readonly seed: number; readonly options: ScenarioOptions };
 
 /** To be called by a worker thread: does what it is told until it is ended. */
 export function serveSeeds(): void {
+  // Faults are made by the thousand, and nobody reads where; a seed that fails is run again by itself.
+  Error.stackTraceLimit = 0;
   const seen = { states: new Set<string>(), transitions: new Set<string>() };
   parentPort?.on('message', async ({ seed, options }: Task) => {
     const { states, transitions, ...rest } = await runSeed(seed, options);

@@ -24,6 +24,8 @@ export type ScenarioOptions = Partial<Omit<PlanKinds, 'dual'>> & {
   readonly stack?: Stack;
   /** Steps that a run makes before it is left to rest; the rest comes on top of them. */
   readonly steps: number;
+  /** Steps of a whole run: one that has rested within fewer is watched on. */
+  readonly stepsMin?: number;
   readonly hazards?: readonly Hazard[];
   /** Over what the seed says, on every node: for what has to hold under one configuration. */
   readonly settings?: Partial<Settings>;
@@ -43,6 +45,7 @@ export type Scenario = {
   readonly startMs: number;
   /** Steps after which the rest of the plan is left out. */
   readonly steps: number;
+  readonly stepsMin: number;
   /** Long enough for so many steps, since each decision is one. */
   readonly plan: readonly Decision[];
 };
@@ -83,6 +86,7 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
       holdDownMs: 60_000,
       waitingMax: policies.chance(0.25) ? 3 : 1_000,
       ...poolSettings(policies),
+      ...journalSettings(new Seeded(seed, `journal ${name}`)),
       ...collectorSettings(new Seeded(seed, `collector ${name}`)),
       ...options.settings,
     }),
@@ -107,6 +111,7 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     opposites,
     startMs: START_MS,
     steps: options.steps,
+    stepsMin: options.stepsMin ?? 0,
     plan,
   };
 }
@@ -130,6 +135,11 @@ function poolSettings(chance: Seeded): Partial<Settings> {
       jitterFactor: 0.1,
     },
   };
+}
+
+/** The journal is beside everything: where it is kept, its writes are a third of all steps. */
+function journalSettings(chance: Seeded): Partial<Settings> {
+  return chance.chance(0.75) ? { inputsMax: 0 } : {};
 }
 
 /** Periods that fit often into the calm before the world is looked at. */

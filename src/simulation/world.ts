@@ -158,7 +158,9 @@ export class World {
     this.#checkRest();
     if (this.violation !== null) return;
     const before = this.cloud.gateway.ledger.lastSeq;
-    await this.#until(this.clock.nowMs() + (this.#options.watchMs ?? WATCH_MS));
+    const watchMs = this.#options.watchMs ?? WATCH_MS;
+    do await this.#until(this.clock.nowMs() + watchMs);
+    while (this.steps < this.#scenario.stepsMin && this.violation === null && watchMs > 0);
     // Whoever took an ENI's place keeps it from being attached again: that is tried for as long as pods hold its addresses.
     const counts = (api: string, changed: boolean): boolean => changed || (!this.#disturbed && mutates(api as ApiName));
     const later = this.cloud.gateway.ledger.read(before, null);
