@@ -91,7 +91,7 @@ export function kernelKeeperLogic({ kernel, store, clock, log, settings, living 
             { failure: failureOf(error) },
             'the kernel tells no changes: the host is looked at by the clock only',
           );
-          return undefined;
+          throw error;
         }
       }),
     },

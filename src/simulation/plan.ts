@@ -63,6 +63,8 @@ export type Deed =
     }
   /** The next lists of pods leave some out. */
   | { readonly do: 'shortLists'; readonly node: number; readonly times: number }
+  /** Calls of the API server take this long, all that begin within `forMs`. */
+  | { readonly do: 'slowApi'; readonly node: number; readonly ms: number; readonly forMs: number }
   /** Somebody changes an ENI's device, or what a pod has on the host. */
   | { readonly do: 'drift'; readonly node: number; readonly flaw: Flaw; readonly which: number }
   /** Devices that are plugged in from now on appear so much later. */
@@ -72,7 +74,8 @@ export type Deed =
   | {
       readonly do: 'outOfBand';
       readonly node: number;
-      readonly change: 'unassign' | 'assign' | 'detachEni' | 'deleteEni' | 'foreignEni';
+      /** strayEni: one with our tags that no actor has, as a Create makes which was given up. */
+      readonly change: 'unassign' | 'assign' | 'detachEni' | 'deleteEni' | 'foreignEni' | 'strayEni';
       readonly which: number;
     }
   /**

@@ -5,6 +5,7 @@ import { type Settings as CloudSettings, defaultSettings as cloudDefaults } from
 import { defaultTopology, type Topology } from '../vpc/topology.ts';
 import { drawAssumptions } from './assumptions.ts';
 import { withDrifts } from './drifts.ts';
+import { withMoments } from './moments.ts';
 import { type Decision, type PlanKinds, planOf } from './plan.ts';
 import { Seeded } from './seeded.ts';
 
@@ -99,7 +100,8 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     capacity: CAPACITY[instanceType] ?? 10,
   };
   const planned = planOf(new Seeded(seed, 'plan'), choices, new Seeded(seed, 'fates'));
-  const plan = kinds.faults ? withDrifts(planned, new Seeded(seed, 'drifts')) : planned;
+  const drifting = kinds.faults ? withDrifts(planned, new Seeded(seed, 'drifts')) : planned;
+  const plan = withMoments(drifting, kinds, new Seeded(seed, 'moments'));
   return {
     seed,
     kinds,
@@ -147,6 +149,7 @@ function collectorSettings(chance: Seeded): Partial<Settings> {
   return {
     gcPeriodMs: chance.pick([30_000, 60_000]),
     gcGraceMs: chance.pick([0, 15_000, 60_000]),
+    gcTimeoutMs: chance.pick([defaultSettings.gcTimeoutMs, 5_000, 300]),
     reserveMs: chance.pick([10_000, 60_000, 300_000]),
     reservationsYield: chance.chance(0.7),
   };

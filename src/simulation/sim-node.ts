@@ -80,6 +80,7 @@ export class SimNode {
   /** How many lists of pods are short from now on. */
   shortLists = 0;
   lateDevicesMs = 0;
+  slowApiMs = 0;
   /** Addresses offered although they had not rested, by any life. */
   readonly coolingOffered = new Set<string>();
   lives = 0;
@@ -391,7 +392,11 @@ export class SimNode {
         server: apiServer,
         life,
         delayMs: () =>
-          kubernetesChance.chance(0.02) ? kubernetesChance.between(500, 9_000) : kubernetesChance.between(1, 20),
+          this.slowApiMs > 0
+            ? this.slowApiMs
+            : kubernetesChance.chance(0.02)
+              ? kubernetesChance.between(500, 9_000)
+              : kubernetesChance.between(1, 20),
         failing: once('kubernetes'),
         leavesOut: () => {
           this.shortLists -= 1;

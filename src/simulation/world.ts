@@ -20,6 +20,7 @@
  */
 import type { AnyActorRef } from 'xstate';
 import type { NodePorts } from '../../actors/ports.ts';
+import { ownTags, REQUEST_TAG } from '../../actors/tags.ts';
 import type { Log } from '../ports/log.ts';
 import { INSTANCE_TYPES, type InstanceType } from '../vpc/instance-types.ts';
 import { mutates, VpcModel } from '../vpc/model.ts';
@@ -30,6 +31,7 @@ import { checkRest } from './at-rest.ts';
 import type { EniSnapshot } from './book-watch.ts';
 import { FakeKubernetes } from './fake-kubernetes.ts';
 import { Kubelet } from './kubelet.ts';
+import { MET } from './moments.ts';
 import type { Decision, Deed } from './plan.ts';
 import type { Scenario } from './scenario.ts';
 import { Seeded } from './seeded.ts';
@@ -147,7 +149,9 @@ export class World {
       if (node.defective) node.restart(1);
       Object.assign(node.failing, { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 });
       node.shortLists = 0;
+      node.slowApiMs = 0;
     }
+    await this.#settled();
     await this.#until(this.clock.nowMs() + CALM_MS / 3);
     for (const node of this.nodes)
       for (const container of [...this.kubelet.of(node.index)])
@@ -263,12 +267,16 @@ export class World {
   #decide(decision: Deed, who: AnyActorRef | null): void {
     const node = 'node' in decision ? this.nodes[decision.node] : undefined;
     switch (decision.do) {
-      case 'add':
-        void this.kubelet.add(decision.node, decision.container, decision.withinMs, decision.abortMs);
+      case 'add': {
+        const container = containerOf(decision, who);
+        if (container !== null) void this.kubelet.add(decision.node, container, decision.withinMs, decision.abortMs);
         return;
-      case 'del':
-        this.kubelet.del(decision.node, decision.container);
+      }
+      case 'del': {
+        const container = containerOf(decision, who);
+        if (container !== null) this.kubelet.del(decision.node, container);
         return;
+      }
       case 'fate':
         this.kubelet.befall(decision.node, decision.container, decision.fate);
         return;
@@ -291,6 +299,13 @@ export class World {
       }
       case 'portFault':
         if (node !== undefined) node.failing[decision.port] = decision.times;
+        return;
+      case 'slowApi':
+        if (node === undefined) return;
+        node.slowApiMs = decision.ms;
+        this.clock.after(decision.forMs, () => {
+          node.slowApiMs = 0;
+        });
         return;
       case 'shortLists':
         if (node !== undefined) node.shortLists = decision.times;
@@ -337,15 +352,16 @@ export class World {
     const eni = met === undefined ? ours[which % Math.max(1, ours.length)] : ours.find((one) => one.eniId === met);
     this.#disturbed = true;
     let made: Change;
-    if (change === 'foreignEni') {
+    if (change === 'foreignEni' || change === 'strayEni') {
+      const isStray = change === 'strayEni';
       made = {
         change: 'createEni',
         vSwitchId: 'vsw-lab-1',
         securityGroupIds: ['sg-lab'],
-        instanceId: node.instanceId,
+        instanceId: isStray && which % 2 === 0 ? null : node.instanceId,
         secondaries: 1,
-        ipv6: 0,
-        tags: {},
+        ipv6: isStray && this.#scenario.stack !== 'ipv4' ? 2 : 0,
+        tags: isStray ? { ...ownTags('', node.instanceId), [REQUEST_TAG]: `given-up-${which}` } : {},
         serviceManaged: false,
       };
     } else {
@@ -373,4 +389,9 @@ export class World {
     }
     this.cloud.touched();
   }
+}
+
+function containerOf({ container }: { readonly container: string }, who: AnyActorRef | null): string | null {
+  if (container !== MET) return container;
+  return /^lease:(.*)\/eth0$/.exec(who?.id ?? '')?.[1] ?? null;
 }
