@@ -12,13 +12,27 @@ export function allMutants(): readonly Mutant[] {
   return CHARTS.flatMap(mutantsOf);
 }
 
-/** Why the seed kills it; null when the mutant (null: the charts as they are) lives through it unnoticed. */
-export async function fateOf(mutant: Mutant | null, seed: number, options: ScenarioOptions): Promise<string | null> {
-  const chart = CHARTS.find(({ id }) => id === mutant?.chart);
-  if (mutant !== null && chart === undefined) throw new RangeError(`no chart is called ${mutant.chart}`);
+/** Where the charts as they are have been in a seed, and why they do not live through it; null: they do. */
+export type Walk = { readonly why: string | null; readonly been: readonly string[] };
+
+export async function walkOf(seed: number, options: ScenarioOptions): Promise<Walk> {
+  const { violation, states, transitions } = await runSeed(seed, options, { stepsMax: STEPS_MAX });
+  const why = violation === null ? null : `${violation.invariant}: ${violation.what}`;
+  return { why, been: [...states, ...transitions] };
+}
+
+/** A mutant is the chart itself until what was cut is come to. */
+export function meets({ state, transition }: Mutant, been: ReadonlySet<string>): boolean {
+  return been.has(transition ?? state);
+}
+
+/** Why the seed kills it; null when the mutant lives through it unnoticed. */
+export async function fateOf(mutant: Mutant, seed: number, options: ScenarioOptions): Promise<string | null> {
+  const chart = CHARTS.find(({ id }) => id === mutant.chart);
+  if (chart === undefined) throw new RangeError(`no chart is called ${mutant.chart}`);
   let undo = (): void => {};
   try {
-    if (mutant !== null && chart !== undefined) undo = impersonate(chart, mutant.make());
+    undo = impersonate(chart, mutant.make());
     const { violation } = await runSeed(seed, options, { stepsMax: STEPS_MAX });
     return violation === null ? null : `${violation.invariant}: ${violation.what}`;
   } catch (thrown) {

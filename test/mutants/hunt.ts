@@ -2,10 +2,19 @@
 import { availableParallelism } from 'node:os';
 import { parentPort, Worker } from 'node:worker_threads';
 import type { ScenarioOptions } from '../../src/simulation/scenario.ts';
-import { allMutants, fateOf } from './fate.ts';
+import { allMutants, fateOf, meets, type Walk, walkOf } from './fate.ts';
+import type { Mutant } from './mutants-of.ts';
 
-/** `why` is null for one that lived through all seeds; `seeds` is how many it met. */
-export type Fate = { readonly name: string; readonly seeds: number; readonly why: string | null };
+/**
+ * `why` is null for one that lived through all seeds. `seeds`: how many it was tried against, less those that come nowhere near it and
+ * need not be run; `by` is the one that killed it.
+ */
+export type Fate = {
+  readonly name: string;
+  readonly seeds: number;
+  readonly by: number | null;
+  readonly why: string | null;
+};
 
 /** `name` is null for the charts as they are. */
 type Task = { readonly name: string | null; readonly seed: number; readonly options: ScenarioOptions };
@@ -17,10 +26,16 @@ const MEMORY = { maxYoungGenerationSizeMb: 128, maxOldGenerationSizeMb: 1_024 };
 /** To be called by a worker thread: does what it is told until it is ended. */
 export function serveMutants(): void {
   const mutants = new Map(allMutants().map((mutant) => [mutant.name, mutant]));
+  // Mutants fail by the thousand, and nobody reads where.
+  Error.stackTraceLimit = 0;
   parentPort?.on('message', async ({ name, seed, options }: Task) => {
-    const mutant = name === null ? null : mutants.get(name);
+    if (name === null) {
+      parentPort?.postMessage(await walkOf(seed, options));
+      return;
+    }
+    const mutant = mutants.get(name);
     if (mutant === undefined) throw new RangeError(`no mutant is called ${name}`);
-    parentPort?.postMessage(await fateOf(mutant, seed, options));
+    parentPort?.postMessage({ why: await fateOf(mutant, seed, options), been: [] } satisfies Walk);
   });
 }
 
@@ -28,32 +43,35 @@ export function serveMutants(): void {
  * `onUnsound` hears of seeds that the charts as they are do not live through: they would kill any mutant, so none meets them.
  */
 export async function hunt(
-  names: readonly string[],
+  mutants: readonly Mutant[],
   wanted: readonly number[],
   options: ScenarioOptions,
   program: URL,
   onFate: (fate: Fate) => void,
   onUnsound: (seed: number, why: string) => void,
 ): Promise<void> {
-  const unsound = new Map<number, string | null>();
+  const walks = new Map<number, Walk>();
   const trying = [...wanted];
   await onEachCore(wanted.length, program, async (askWorker) => {
     for (let seed = trying.shift(); seed !== undefined; seed = trying.shift())
-      unsound.set(seed, await askWorker({ name: null, seed, options }));
+      walks.set(seed, await askWorker({ name: null, seed, options }));
   });
-  const seeds = wanted.filter((seed) => unsound.get(seed) === null);
-  for (const [seed, why] of unsound) if (why !== null) onUnsound(seed, why);
-  const left = [...names];
-  await onEachCore(names.length, program, async (askWorker) => {
-    for (let name = left.shift(); name !== undefined; name = left.shift()) {
-      let why: string | null = null;
-      let met = 0;
-      for (const seed of seeds) {
-        met += 1;
-        why = await askWorker({ name, seed, options });
-        if (why !== null) break;
+  for (const [seed, { why }] of walks) if (why !== null) onUnsound(seed, why);
+  const sound = wanted.filter((seed) => walks.get(seed)?.why === null);
+  const been = new Map(sound.map((seed) => [seed, new Set(walks.get(seed)?.been)]));
+  const left = [...mutants];
+  await onEachCore(mutants.length, program, async (askWorker) => {
+    for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
+      const { name } = mutant;
+      const near = sound.filter((seed) => meets(mutant as Mutant, been.get(seed) ?? new Set()));
+      let fate: Fate = { name, seeds: near.length, by: null, why: null };
+      for (const [index, seed] of near.entries()) {
+        const { why } = await askWorker({ name, seed, options });
+        if (why === null) continue;
+        fate = { name, seeds: index + 1, by: seed, why };
+        break;
       }
-      onFate({ name, seeds: met, why });
+      onFate(fate);
     }
   });
 }
@@ -62,17 +80,17 @@ export async function hunt(
 async function onEachCore(
   most: number,
   program: URL,
-  drive: (askWorker: (task: Task) => Promise<string | null>) => Promise<void>,
+  drive: (askWorker: (task: Task) => Promise<Walk>) => Promise<void>,
 ): Promise<void> {
   const run = async (): Promise<void> => {
     let worker = startWorker(program);
     try {
       await drive(async (task) => {
-        const { why, alive } = await ask(worker, task);
-        if (alive) return why;
+        const { walk, alive } = await ask(worker, task);
+        if (alive) return walk;
         await worker.terminate();
         worker = startWorker(program);
-        return why;
+        return walk;
       });
     } finally {
       await worker.terminate();
@@ -86,17 +104,18 @@ const startWorker = (program: URL): Worker =>
   new Worker(program, { resourceLimits: MEMORY, stdout: true, stderr: true });
 
 /** Never rejects: a thread that hangs or dies of it has been killed by its mutant. */
-function ask(worker: Worker, task: Task): Promise<{ readonly why: string | null; readonly alive: boolean }> {
+function ask(worker: Worker, task: Task): Promise<{ readonly walk: Walk; readonly alive: boolean }> {
   return new Promise((resolve) => {
-    const end = (why: string | null, alive: boolean): void => {
+    const end = (walk: Walk, alive: boolean): void => {
       clearTimeout(timer);
       worker.off('message', onMessage);
       worker.off('error', onError);
-      resolve({ why, alive });
+      resolve({ walk, alive });
     };
-    const onMessage = (why: string | null): void => end(why, true);
-    const onError = (error: Error): void => end(`the thread died: ${error.message}`, false);
-    const timer = setTimeout(() => end(`no end after ${HANG_MS / 1000} s`, false), HANG_MS);
+    const killed = (why: string): void => end({ why, been: [] }, false);
+    const onMessage = (walk: Walk): void => end(walk, true);
+    const onError = (error: Error): void => killed(`the thread died: ${error.message}`);
+    const timer = setTimeout(() => killed(`no end after ${HANG_MS / 1000} s`), HANG_MS);
     worker.on('message', onMessage);
     worker.on('error', onError);
     worker.postMessage(task);

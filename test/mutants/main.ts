@@ -55,7 +55,7 @@ async function main(): Promise<number> {
   const options = { steps: steps ?? 0, hazards: hazards as Hazard[] };
   try {
     await hunt(
-      chosen.map(({ name }) => name),
+      chosen,
       seeds,
       options,
       new URL(import.meta.url),
@@ -63,7 +63,7 @@ async function main(): Promise<number> {
         fates.push(fate);
         if (values.verbose)
           process.stderr.write(
-            `${fate.why === null ? 'alive' : `dead by seed ${fate.seeds}`}: ${fate.name}: ${fate.why ?? ''}\n`,
+            `${fate.why === null ? `alive after ${fate.seeds} seeds` : `dead by seed ${fate.by}`}: ${fate.name}: ${fate.why ?? ''}\n`,
           );
       },
       (seed, why) => {
@@ -85,7 +85,7 @@ async function main(): Promise<number> {
   });
   const survivors = fates
     .filter(({ why }) => why === null)
-    .map(({ name }) => ({ name, explained: EXPLAINED[name] ?? null }))
+    .map(({ name, seeds: met }) => ({ name, seeds: met, explained: EXPLAINED[name] ?? null }))
     .sort((a, b) => chosen.findIndex(({ name }) => name === a.name) - chosen.findIndex(({ name }) => name === b.name));
   const stale = Object.keys(EXPLAINED).filter((name) => !all.some((mutant) => mutant.name === name));
   const wrong = fates.filter(({ name, why }) => why !== null && EXPLAINED[name] !== undefined);
@@ -101,10 +101,10 @@ async function main(): Promise<number> {
       console.log(
         `${chart.padEnd(12)} ${mutants} mutants, ${dead} killed, ${survived} survived (${explained} explained)`,
       );
-    for (const { name, explained } of survivors) console.log(`  alive: ${name}${explained ? ` (${explained})` : ''}`);
+    for (const { name, seeds: met, explained } of survivors)
+      console.log(`  alive after ${met} seeds: ${name}${explained ? ` (${explained})` : ''}`);
     for (const name of stale) console.log(`  EXPLAINED and not there any more: ${name}`);
-    for (const { name, why, seeds: met } of wrong)
-      console.log(`  EXPLAINED and killed by seed ${met}: ${name}: ${why}`);
+    for (const { name, why, by } of wrong) console.log(`  EXPLAINED and killed by seed ${by}: ${name}: ${why}`);
     console.log(`${killed} of ${killable} that can be told apart were killed: ${(100 * share).toFixed(1)} %`);
   }
   return share >= AIM && stale.length + wrong.length + unsound.length === 0 ? 0 : 1;

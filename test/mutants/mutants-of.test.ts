@@ -65,7 +65,12 @@ t.test('mutants: of every chart, as many transitions are missing once as there a
     t.equal(new Set(mutants.map(({ name }) => name)).size, mutants.length, `${chart.id}: names are unique`);
     const missing = mutants.filter(({ name }) => name.endsWith(': missing')).length;
     t.equal(missing, everything([chart]).transitions.size, chart.id);
-    for (const mutant of mutants) t.equal(mutant.make().id, chart.id, mutant.name);
+    const { states, transitions } = everything([chart]);
+    for (const { name, make, state, transition } of mutants) {
+      t.equal(make().id, chart.id, name);
+      t.ok(states.has(state), `${name} is cut at ${state}`);
+      if (transition !== null) t.ok(transitions.has(transition), `${name} is met at ${transition}`);
+    }
   }
   t.end();
 });

@@ -5,25 +5,37 @@
  * A guard that never lets through is the transition that is missing, and is counted once. Initial states, delays and the inside of actions and
  * guards are left alone. A mutant is found again by its name as long as the place it is cut at stays where it is.
  */
-import { type AnyStateMachine, createMachine } from 'xstate';
+import { type AnyStateMachine, type AnyStateNode, createMachine } from 'xstate';
+import { transitionName } from '../../src/simulation/coverage.ts';
 import { type PlainState, type PlainTransition, plainConfig } from './plain-config.ts';
 
 export type Mutant = {
   /** `eni inUse.looking always 1: without guard wantsFewer` */
   readonly name: string;
   readonly chart: string;
+  /** The state that is cut, and the transition, where it makes a difference only when that is taken: as the coverage names them. */
+  readonly state: string;
+  readonly transition: string | null;
   make(): AnyStateMachine;
 };
 
-type Cut = { readonly what: string; readonly apply: (config: PlainState) => void };
+type Cut = {
+  readonly what: string;
+  readonly path: readonly string[];
+  /** The event that XState gives the transition, or how that begins, and its place among those of the event. */
+  readonly taken: { readonly event: string; readonly nth: number } | null;
+  readonly apply: (config: PlainState) => void;
+};
 type Reach = (config: PlainState) => PlainState;
 
 export function mutantsOf(machine: AnyStateMachine): readonly Mutant[] {
   const chart = machine.id;
   const plain = plainConfig(machine);
-  return cutsOf(plain, plain, [], (config) => config).map(({ what, apply }) => ({
+  return cutsOf(plain, plain, [], (config) => config).map(({ what, path, taken, apply }) => ({
     name: `${chart} ${what}`,
     chart,
+    state: [chart, ...path].join('.'),
+    transition: taken === null ? null : nameIn(machine, path, taken),
     make: () => {
       const config = plainConfig(machine);
       apply(config);
@@ -39,30 +51,37 @@ export function mutantsOf(machine: AnyStateMachine): readonly Mutant[] {
 function cutsOf(root: PlainState, state: PlainState, path: readonly string[], reach: Reach): Cut[] {
   const at = path.length === 0 ? '(root)' : path.join('.');
   const cuts: Cut[] = [];
-  const actions = (where: string, listIn: (state: PlainState) => unknown[]): void => {
+  const actions = (where: string, taken: Cut['taken'], listIn: (state: PlainState) => unknown[]): void => {
     for (const [index, action] of listIn(state).entries())
       cuts.push({
+        ...{ path, taken },
         what: `${at} ${where}: without action ${index} ${actionName(action)}`,
         apply: (config) => void listIn(reach(config)).splice(index, 1),
       });
   };
-  const transitions = (where: string, listIn: (state: PlainState) => PlainTransition[]): void => {
+  const transitions = (where: string, event: string, listIn: (state: PlainState) => PlainTransition[]): void => {
     for (const [index, transition] of listIn(state).entries()) {
+      const taken = { event, nth: index };
       const name = `${where} ${index}`;
       const edit = (change: (transition: PlainTransition) => void) => (config: PlainState) =>
         change(listIn(reach(config))[index] as PlainTransition);
-      cuts.push({ what: `${at} ${name}: missing`, apply: (config) => void listIn(reach(config)).splice(index, 1) });
+      cuts.push({
+        ...{ path, taken, what: `${at} ${name}: missing` },
+        apply: (config) => void listIn(reach(config)).splice(index, 1),
+      });
       if (transition.guard !== undefined)
         cuts.push({
+          ...{ path, taken: null },
           what: `${at} ${name}: without guard ${guardName(transition.guard)}`,
           apply: edit((one) => {
             delete one.guard;
           }),
         });
-      actions(name, (from) => listIn(from)[index]?.actions ?? []);
+      actions(name, taken, (from) => listIn(from)[index]?.actions ?? []);
       const swapped = transition.target === undefined ? null : besides(root, path, transition.target);
       if (swapped !== null)
         cuts.push({
+          ...{ path, taken },
           what: `${at} ${name}: to ${swapped.join('.')}`,
           apply: edit((one) => {
             one.target = `#${String(root.id)}.${swapped.join('.')}`;
@@ -70,18 +89,30 @@ function cutsOf(root: PlainState, state: PlainState, path: readonly string[], re
         });
     }
   };
-  actions('entry', (from) => from.entry);
-  actions('exit', (from) => from.exit);
-  for (const event of Object.keys(state.on)) transitions(`on ${event}`, (from) => from.on[event] ?? []);
-  transitions('always', (from) => from.always);
-  for (const delay of Object.keys(state.after)) transitions(`after ${delay}`, (from) => from.after[delay] ?? []);
-  for (const [index, { src }] of state.invoke.entries()) {
-    transitions(`done ${src}`, (from) => from.invoke[index]?.onDone ?? []);
-    transitions(`error ${src}`, (from) => from.invoke[index]?.onError ?? []);
+  actions('entry', null, (from) => from.entry);
+  actions('exit', null, (from) => from.exit);
+  for (const event of Object.keys(state.on)) transitions(`on ${event}`, event, (from) => from.on[event] ?? []);
+  transitions('always', '', (from) => from.always);
+  for (const delay of Object.keys(state.after))
+    transitions(`after ${delay}`, `xstate.after.${delay}.`, (from) => from.after[delay] ?? []);
+  for (const [index, { src, id }] of state.invoke.entries()) {
+    const of = typeof id === 'string' ? id : `${index}.`;
+    transitions(`done ${src}`, `xstate.done.actor.${of}`, (from) => from.invoke[index]?.onDone ?? []);
+    transitions(`error ${src}`, `xstate.error.actor.${of}`, (from) => from.invoke[index]?.onError ?? []);
   }
   for (const [key, child] of Object.entries(state.states))
     cuts.push(...cutsOf(root, child, [...path, key], (config) => reach(config).states[key] as PlainState));
   return cuts;
+}
+
+function nameIn(machine: AnyStateMachine, path: readonly string[], { event, nth }: NonNullable<Cut['taken']>): string {
+  const state = path.reduce<AnyStateNode | undefined>((node, key) => node?.states[key], machine.root);
+  const lists = event === '' ? [state?.always ?? []] : [...(state?.transitions ?? new Map()).values()];
+  const made = /^xstate\..*\.$/.test(event);
+  const found = lists.find(([one]) => (made ? one?.eventType.startsWith(event) : one?.eventType === event));
+  const transition = found?.[nth];
+  if (transition === undefined) throw new RangeError(`${path.join('.')} has no transition ${nth} on ${event}`);
+  return transitionName(transition);
 }
 
 /** The path of the state that follows the target among its siblings; null when it has none. */

@@ -6,10 +6,10 @@ import t from 'tap';
 import { CHARTS } from '../../src/simulation/coverage.ts';
 import { runSeed } from '../../src/simulation/run-seed.ts';
 import { EXPLAINED } from './explained.ts';
-import { allMutants, fateOf } from './fate.ts';
+import { allMutants, fateOf, meets, walkOf } from './fate.ts';
 
 const SAMPLE = 16;
-const SEEDS = 3;
+const SEEDS = 10;
 /** Most of those that live here are killed by one of the 500 seeds that a whole run takes. */
 const KILLED_MIN = 4;
 
@@ -39,6 +39,16 @@ t.test('mutants: one is killed, and then the charts are themselves again', async
   t.match(mutant && (await fateOf(mutant, 3, options)), /^(alive|rest): /, 'a node that never recovers');
   t.ok(CHARTS.every(({ config }, index) => config === configs[index]));
   t.equal((await runSeed(3, options)).hash, before);
+});
+
+t.test('mutants: one that a seed comes nowhere near is the chart itself', async (t) => {
+  const options = { steps: 60 };
+  const { been, why } = await walkOf(5, options);
+  t.equal(why, null);
+  const far = allMutants().filter((mutant) => !meets(mutant, new Set(been)));
+  t.ok(far.length > 100, `${far.length} of ${allMutants().length}`);
+  for (const mutant of far.filter((_, index) => index % 60 === 0))
+    t.equal(await fateOf(mutant, 5, options), null, mutant.name);
 });
 
 t.test('mutants: every explanation is of a mutant that exists', (t) => {
