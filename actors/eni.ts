@@ -42,7 +42,7 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
       const value = await run();
       const atMs = clock.nowMs();
       log.debug({ ...fields, ms: atMs - startMs }, `${what} done`);
-      return { atMs, value };
+      return { atMs, askedMs: startMs, value };
     } catch (error) {
       log.warn({ ...fields, ms: clock.nowMs() - startMs, failure: failureOf(error) }, `${what} failed`);
       throw error;
@@ -141,15 +141,14 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
       describeEni: fromPromise(({ input, signal }) =>
         call('describe ENI', { eni: input.eniId }, async () => {
           const open = intents.of(input.eniId);
+          const askedMs = clock.nowMs();
           const told = (await cloud.describeEnis({ eniIds: [input.eniId] }, signal))[0] ?? null;
           const found = input.known === undefined ? told : await witnessed(input.eniId, told, input.known, signal);
           const taking = input.takingYet && open?.kind === 'unassign';
           const left = taking && hasAny(found, open.ips);
           // One that was made a moment ago is not shown yet: without its intent a new life would know nothing of it.
           const tooNew =
-            found === null &&
-            open?.kind === 'attach' &&
-            clock.nowMs() - open.atMs < LATE_PERIODS * settings.describePeriodMs;
+            found === null && open?.kind === 'attach' && askedMs - open.atMs < LATE_PERIODS * settings.describePeriodMs;
           if (open !== null && open.kind !== 'create' && !left && !tooNew && isSettled(open, found))
             intents.close(open);
           return found;

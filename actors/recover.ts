@@ -68,6 +68,7 @@ export function recoverLogic(hands: RecoverHands) {
     intents.adopt(open, answers);
     const intended = open.flatMap(({ eniId }) => (eniId === null ? [] : [eniId]));
     // After the intents were read, so that what they led to is seen; by id too, since tags may be found late.
+    const askedMs = clock.nowMs();
     const listings = await Promise.all([
       cloud.describeEnis({ instanceId: facts.instanceId }, signal),
       cloud.describeEnis({ tags: ownTags(settings.clusterId, facts.instanceId) }, signal),
@@ -75,12 +76,12 @@ export function recoverLogic(hands: RecoverHands) {
     ]);
     const lately = (eni: CloudEni): readonly Said[] => answers.get(eni.eniId) ?? [];
     const [attached, tagged, byId] = listings.map((enis) =>
-      enis.map((eni) => corrected(eni, lately(eni), clock.nowMs())),
+      enis.map((eni) => corrected(eni, lately(eni), askedMs)),
     ) as [CloudEni[], CloudEni[], CloudEni[]];
     // What was made a moment ago may not be shown yet, and must not count as gone.
     for (const { kind, eniId, atMs } of open) {
       const seen = [...attached, ...tagged, ...byId].some((eni) => eni.eniId === eniId);
-      if (kind === 'attach' && !seen && clock.nowMs() - atMs < LATE_PERIODS * settings.describePeriodMs)
+      if (kind === 'attach' && !seen && askedMs - atMs < LATE_PERIODS * settings.describePeriodMs)
         throw new EnactorError('cloud', `${eniId}, which was to be attached, is not shown yet`);
     }
     const leased = (eni: CloudEni): boolean => onDisk.leases.some((lease) => lease.grant.eni.eniId === eni.eniId);

@@ -258,8 +258,10 @@ export function compareAfterMs({ times, token, slot, suspicion }: EniContext): n
 }
 
 /** What Describe shows, as far as it cannot be late. */
-export const shownThen = <T extends CloudEni | null>({ said: lately }: EniContext, { value, atMs }: At<T>): T =>
-  value === null ? value : corrected(value, lately, atMs);
+export const shownThen = <T extends CloudEni | null>(
+  { said: lately }: EniContext,
+  { value, atMs, askedMs = atMs }: At<T>,
+): T => (value === null ? value : corrected(value, lately, askedMs));
 
 /** What an answer of the cloud has just said of these addresses. */
 export const answered = (context: EniContext, ips: readonly string[], there: boolean, nowMs: number): readonly Said[] =>
@@ -270,7 +272,7 @@ export function changed(context: EniContext): Extract<FactoryEvent, { type: 'eni
 }
 
 export function granted(context: EniContext, requestId: string, address: Address): IpResult {
-  const { device } = context;
+  const { device, slot } = context;
   const eni: EniBinding = {
     eniId: context.eniId ?? '',
     mac: context.mac ?? '',
@@ -282,5 +284,5 @@ export function granted(context: EniContext, requestId: string, address: Address
       mtu: context.mtu,
     },
   };
-  return { type: 'ipResult', requestId, ok: true, grant: { address, eni } };
+  return { type: 'ipResult', requestId, slot, ok: true, grant: { address, eni } };
 }

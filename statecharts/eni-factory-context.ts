@@ -8,6 +8,7 @@ import { managedMax } from '../src/core/managed-enis.ts';
 import type { PlacementPolicy } from '../src/core/placement.ts';
 import type { EniPolicy } from '../src/core/placement-settings.ts';
 import type { PoolTotals } from '../src/core/pool.ts';
+import type { Stranded } from '../src/core/sooner.ts';
 import type { VSwitchPolicy } from '../src/core/vswitch-choice.ts';
 import type { AdoptedEni } from './adopted-eni.ts';
 import type { EniInput, EniPlan, EniTimes, Revived } from './eni-context.ts';
@@ -25,6 +26,8 @@ export type Placed = {
   readonly request: Request;
   /** Promised an address: it is with its lease now, and must not go into the line again. */
   readonly granted: boolean;
+  /** The ENI had nothing for it: it is served by a call, while otherwise its result is on its way. */
+  readonly waits: boolean;
 };
 
 export type VSwitchPlan = { readonly vSwitchId: string; readonly subnet: Subnet };
@@ -105,6 +108,12 @@ export function unservedOn(placed: Readonly<Record<string, Placed>>, slot: numbe
   return Object.values(placed)
     .filter((one) => one.slot === slot && !one.granted)
     .map((one) => one.request);
+}
+
+/** Requests that wait at an ENI, oldest first. */
+export function strandedOf(placed: Readonly<Record<string, Placed>>): readonly (Stranded & Request)[] {
+  const waiting = Object.values(placed).filter((one) => one.waits && !one.granted);
+  return waiting.map(({ slot, request }) => ({ ...request, slot })).sort((a, b) => a.nth - b.nth);
 }
 
 export const eniId = (slot: number): string => `eni:${slot}`;

@@ -22,6 +22,7 @@ import { place } from '../src/core/placement.ts';
 import { type PoolTotals, sameTotals, totalsOf } from '../src/core/pool.ts';
 import type { SandboxKey } from '../src/core/sandbox.ts';
 import { shedPlan } from '../src/core/shed-plan.ts';
+import { sooner } from '../src/core/sooner.ts';
 import type { At } from './at.ts';
 import type { eniMachine } from './eni.ts';
 import { contextOf, type EniContext, summaryOf } from './eni-context.ts';
@@ -40,6 +41,7 @@ import {
   revivedEni,
   type Survey,
   slotOf,
+  strandedOf,
   unanswered,
   unservedOn,
   whyNothing,
@@ -135,9 +137,10 @@ export const eniFactoryMachine = setup({
       const send = (slot: number, requestId: string, alsoCooling: boolean, alsoReserved: boolean = false): void => {
         const request = line.get(requestId);
         if (request === undefined || !line.delete(requestId)) return;
-        placed[requestId] = { slot, request, granted: false };
         const { sandbox, pod } = request;
+        const queued = enis[slot]?.queued ?? 0;
         tell(slot, { type: 'assign', requestId, sandbox, pod, alsoCooling, alsoReserved, atMs });
+        placed[requestId] = { slot, request, granted: false, waits: (enis[slot]?.queued ?? 0) > queued };
         const stray = plan.astray.get(requestId);
         if (stray !== undefined) enqueue.emit({ type: 'astray', pod, why: stray });
       };
@@ -160,6 +163,13 @@ export const eniFactoryMachine = setup({
           usedSinceMs[slot] = atMs;
           for (const requestId of move.requestIds) send(slot, requestId, false);
         }
+      }
+      for (const { requestId, from, to } of sooner(strandedOf(placed), Object.values(enis), policyOf(context), atMs)) {
+        const request = placed[requestId]?.request;
+        if (request === undefined) continue;
+        enqueue.sendTo(eniId(from), { type: 'cancel', requestId, atMs });
+        line.set(requestId, request);
+        send(to, requestId, false);
       }
       enqueue.cancel('planSoon');
       enqueue.cancel('reconsider');
@@ -359,8 +369,8 @@ export const eniFactoryMachine = setup({
       actions: [
         enqueueActions(({ context, event, enqueue, system }) => {
           const { [event.requestId]: placed, ...rest } = context.placed;
-          // A result nobody waits for: the caller gave up, and the ENI was told.
-          if (placed === undefined) return;
+          // A result nobody waits for: the caller gave up, or was sent elsewhere, and the ENI was told.
+          if (placed?.slot !== event.slot) return;
           const { request } = placed;
           const { requestId, sandbox } = request;
           if (event.ok) {

@@ -208,7 +208,7 @@ export const eniMachine = setup({
       };
     }),
     /** The book of an actor that died, brought in line with the leases and the cloud. */
-    remember: assign(({ context }, { value, atMs }: At<Recalled>) => {
+    remember: assign(({ context }, { value, atMs, askedMs = atMs }: At<Recalled>) => {
       const { eni, held, released } = value;
       const rid = released.reduce(
         (book, { ipv4, coolUntilMs, reservedUntilMs }) => freed(book, ipv4, coolUntilMs, reservedUntilMs),
@@ -216,7 +216,7 @@ export const eniMachine = setup({
       );
       // What the book knows of it has heard more since the leases were read.
       const unknown = new Map([...held].filter(([ip]) => !context.book.some((entry) => entry.address.ipv4 === ip)));
-      const shown = shownThen(context, { value: eni, atMs }) ?? noIps;
+      const shown = shownThen(context, { value: eni, atMs, askedMs }) ?? noIps;
       const own = afterReport({ ...context, book: rid }, shown, atMs, unknown);
       return {
         ...owning({ ...context, halves: own.halves }, rested(own.book, atMs), atMs),
@@ -254,12 +254,12 @@ export const eniMachine = setup({
       enqueue.assign(emptied);
       enqueue.sendParent(changed({ ...context, ...emptied }));
       for (const { requestId } of context.queue)
-        enqueue.sendParent({ type: 'ipResult', requestId, ok: false, failure: params.failure });
+        enqueue.sendParent({ type: 'ipResult', requestId, slot: context.slot, ok: false, failure: params.failure });
     }),
     declineOrWait: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'assign' || takesRequests(context)) return;
       const { requestId } = event;
-      enqueue.sendParent({ type: 'ipResult', requestId, ok: false, failure: whyNot(context) });
+      enqueue.sendParent({ type: 'ipResult', requestId, slot: context.slot, ok: false, failure: whyNot(context) });
     }),
     /** Wakes up when the next cooling address has rested. */
     armRest: enqueueActions(({ context, enqueue }) => {

@@ -106,7 +106,7 @@ export const garbageCollectorMachine = setup({
     suspecting: {
       always: [
         { guard: 'anySuspect', target: 'confirming' },
-        { target: 'resting', actions: [assign({ condemned: {}, kept: [] }), 'passed'] },
+        { target: 'resting', actions: [assign({ condemned: {}, kept: [], doomed: [], ending: [] }), 'passed'] },
       ],
     },
     confirming: {

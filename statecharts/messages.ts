@@ -10,10 +10,11 @@ import type { PoolTotals } from '../src/core/pool.ts';
 import type { Sandbox, SandboxKey } from '../src/core/sandbox.ts';
 import type { AdoptedEni } from './adopted-eni.ts';
 
-/** The result that an ENI reports for one request: the ipResultChan of the original, but each result names its request. */
-export type IpResult =
-  | { readonly type: 'ipResult'; readonly requestId: string; readonly ok: true; readonly grant: Grant }
-  | { readonly type: 'ipResult'; readonly requestId: string; readonly ok: false; readonly failure: Failure };
+/** The result that an ENI reports for one request: the ipResultChan of the original, but each result names its request and its ENI. */
+export type IpResult = { readonly type: 'ipResult'; readonly requestId: string; readonly slot: number } & (
+  | { readonly ok: true; readonly grant: Grant }
+  | { readonly ok: false; readonly failure: Failure }
+);
 
 export type EniEvent =
   | ({

@@ -9,7 +9,7 @@ import type { AnyActorRef, AnyMachineSnapshot, SnapshotFrom } from 'xstate';
 import type { eniMachine } from '../../statecharts/eni.ts';
 import { summaryOf } from '../../statecharts/eni-context.ts';
 import type { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
-import { policyOf, slotOf, youngOf } from '../../statecharts/eni-factory-context.ts';
+import { policyOf, slotOf, strandedOf, youngOf } from '../../statecharts/eni-factory-context.ts';
 import type { idlePoolMachine } from '../../statecharts/idle-pool.ts';
 import { nextPeriodMs } from '../../statecharts/idle-pool-context.ts';
 import type { leaseMachine } from '../../statecharts/lease.ts';
@@ -105,11 +105,17 @@ function checkPool({ factory: { context }, pool }: Pick<Supervisors, 'factory' |
 
 /** An idle address is given at once, and what is opened at one moment is opened for all that came with it. */
 function checkHaste({ context }: Factory, fault: Fault): void {
-  const { enis, waiting, usedSinceMs, vSwitches, nowMs } = context;
+  const { enis, waiting, placed, usedSinceMs, vSwitches, nowMs } = context;
   const all = Object.values(enis);
   const idle = all.find(({ phase, counts }) => (phase === 'ready' || phase === 'holding') && counts.idle > 0);
   if (waiting.length > 0 && idle !== undefined)
     fault('4', `${waiting.length} wait while eni:${idle.slot} has an idle address`);
+  const late = strandedOf(placed).find(
+    ({ slot, pod }) =>
+      idle !== undefined && idle.slot !== slot && !enis[slot]?.reserved?.some((one) => one.pod === pod),
+  );
+  if (late !== undefined)
+    fault('4', `${late.pod} waits at eni:${late.slot} while eni:${idle?.slot} has an idle address`);
   const opened = all.filter(({ slot, phase }) => phase === 'opening' && usedSinceMs[slot] === nowMs);
   const scarce = vSwitches.some(({ free }) => free !== null);
   const small = opened.slice(0, -1).find((eni) => eni.arriving < eni.limit);

@@ -162,7 +162,7 @@ t.test('eniFactory: messages for an ENI that is no more go nowhere, and the fact
   t.teardown(on.stop);
   on.allocate('a');
   on.report(0, { phase: 'ready', arriving: 0, counts: { ...counts, offered: 1 } });
-  on.send({ type: 'ipResult', requestId: 'r-a', ok: true, grant: {} as never });
+  on.send({ type: 'ipResult', requestId: 'r-a', slot: 0, ok: true, grant: {} as never });
   on.allocate('b');
   on.kill(0);
   t.equal(on.context().enis[0]?.phase, 'lost');
