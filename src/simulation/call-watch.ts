@@ -1,7 +1,13 @@
-/** Looks at each call of one life before it leaves: invariants 2, 5, 6 and 9. */
+/**
+ * Looks at each call of one life before it leaves: invariants 2, 5, 6 and 9, and that nothing is asked for twice.
+ *
+ * An Assign or a Create whose answer was lost may have been carried out: it is asked again with its own ClientToken, until that is
+ * answered, or what the cloud has is looked at, before a call with another token asks for the like.
+ */
 import type { Intent } from '../core/intent.ts';
 import { mutates } from '../vpc/model.ts';
 import type { ApiName, Input } from '../vpc/requests.ts';
+import type { CallOutcome } from './fake-cloud.ts';
 import type { Report } from './violation.ts';
 import type { VirtualCloud } from './virtual-cloud.ts';
 import type { Witness } from './witness.ts';
@@ -30,6 +36,10 @@ export type CallWatchOptions = {
 export class CallWatch {
   readonly mutates = mutates;
   readonly #options: CallWatchOptions;
+  /** ClientTokens of calls whose answer was lost, by what they are for. */
+  readonly #lost = new Map<string, string>();
+  /** Looks that left after a loss. */
+  readonly #looks = new WeakMap<object, readonly string[]>();
   /** Mutating calls under way, by ENI. */
   readonly #flying = new Map<string, string>();
 
@@ -37,11 +47,13 @@ export class CallWatch {
     this.#options = options;
   }
 
-  sending(api: ApiName, input: Input<ApiName>): void {
+  sending(api: ApiName, input: Input<ApiName>, clientToken: string | null): void {
+    if (api === 'DescribeNetworkInterfaces' && this.#lost.size > 0) this.#looks.set(input, [...this.#lost.keys()]);
     if (!mutates(api)) return;
+    this.#checkToken(api, input, clientToken);
     const { node, instanceId, cloud, witness, report } = this.#options;
     const { enis } = cloud.model.truth(cloud.clock.nowMs());
-    witness.sending(node, instanceId, api, input, enis);
+    witness.sending({ node, instanceId, nowMs: cloud.clock.nowMs() }, api, input, enis);
     if (!('eniId' in input)) return;
     witness.checks += 1;
     const other = this.#flying.get(input.eniId);
@@ -62,7 +74,41 @@ export class CallWatch {
       report('6', `${api} of node ${node + 1} on ${eniId ?? 'a new ENI'} leaves without an intent on the disk`);
   }
 
-  settled(input: Input<ApiName>): void {
+  settled(api: ApiName, input: Input<ApiName>, clientToken: string | null, outcome: CallOutcome): void {
     if ('eniId' in input) this.#flying.delete(input.eniId);
+    if (outcome === 'done')
+      for (const aim of this.#looks.get(input) ?? []) if (sees(input, aim)) this.#lost.delete(aim);
+    const aim = aimOf(api, input, clientToken);
+    if (aim === null || clientToken === null) return;
+    if (outcome === 'lost') this.#lost.set(aim, clientToken);
+    else if (outcome === 'done' && this.#lost.get(aim) === clientToken) this.#lost.delete(aim);
   }
+
+  #checkToken(api: ApiName, input: Input<ApiName>, clientToken: string | null): void {
+    const aim = aimOf(api, input, clientToken);
+    const lost = aim === null ? undefined : this.#lost.get(aim);
+    if (lost === undefined) return;
+    this.#options.witness.checks += 1;
+    if (clientToken !== lost && !this.#options.defective())
+      this.#options.report(
+        'token',
+        `${api} for ${aim} asks anew (${clientToken}), though the answer to ${lost} was lost`,
+      );
+  }
+}
+
+/** Calls of one aim ask for the like: on one ENI, or for one ENI that is to be made. */
+function aimOf(api: ApiName, input: Input<ApiName>, clientToken: string | null): string | null {
+  if (clientToken === null) return null;
+  if ('eniId' in input) return `${input.eniId} ${api}`;
+  // The last part of a token counts the calls that one actor has begun.
+  return clientToken.replace(/-\d+$/, '');
+}
+
+/** Whether an answer of Describe tells of an aim: by the ENI's id, or by the tag that a Create leaves. */
+function sees(input: Input<ApiName>, aim: string): boolean {
+  const { eniIds = [], tags = [] } = input as Partial<Input<'DescribeNetworkInterfaces'>>;
+  return (
+    eniIds.some((id) => aim.startsWith(`${id} `)) || tags.some(({ value }) => value?.startsWith(`${aim}-`) === true)
+  );
 }

@@ -10,21 +10,26 @@ import { type Cloud, CloudError, type CreateEni, type EniFilter } from '../ports
 import type { Answer } from '../vpc/gateway.ts';
 import type { ApiName, EniView, Input, Output } from '../vpc/requests.ts';
 import type { Life } from './life.ts';
-import type { VirtualCloud } from './virtual-cloud.ts';
+import type { Lateness, VirtualCloud } from './virtual-cloud.ts';
 
 const ENI_PAGE_SIZE = 500;
 const ENI_PAGES_MAX = 100;
 const ENI_IDS_MAX = 100;
 
+/** `lost`: the caller cannot know whether the call was carried out. */
+export type CallOutcome = 'done' | 'refused' | 'lost' | 'left';
+
 /** Who looks over the shoulder of each call. `sending` may end the life: then nothing is sent. */
 export type CloudTap = {
-  sending<A extends ApiName>(api: A, input: Input<A>): void;
+  sending<A extends ApiName>(api: A, input: Input<A>, clientToken: string | null): void;
+  /** Whether, and how, a call that has arrived is late. */
+  late(api: ApiName): Lateness | null;
   carriedOut(api: ApiName): void;
   /** The caller has, or no longer waits for, the answer. */
-  settled<A extends ApiName>(api: A, input: Input<A>): void;
+  settled<A extends ApiName>(api: A, input: Input<A>, clientToken: string | null, outcome: CallOutcome): void;
 };
 
-const noTap: CloudTap = { sending() {}, carriedOut() {}, settled() {} };
+const noTap: CloudTap = { sending() {}, late: () => null, carriedOut() {}, settled() {} };
 
 export type FakeCloudOptions = {
   readonly cloud: VirtualCloud;
@@ -49,32 +54,33 @@ export function fakeCloud(options: FakeCloudOptions): Cloud {
   ): Promise<Output<A>> {
     return life.promise((resolve, reject) => {
       const cancelled = (): EnactorError => new EnactorError('cancelled', `${api}: the call was given up`);
-      tap.sending(api, input);
+      tap.sending(api, input, more.clientToken ?? null);
       if (life.over) return;
       let open = true;
-      const end = (): boolean => {
+      const end = (outcome: CallOutcome): boolean => {
         if (!open) return false;
         open = false;
         signal.removeEventListener('abort', abort);
-        if (!life.over) tap.settled(api, input);
+        if (!life.over) tap.settled(api, input, more.clientToken ?? null, outcome);
         return true;
       };
-      const abort = (): void => void (end() && reject(cancelled()));
+      const abort = (): void => void (end('left') && reject(cancelled()));
       const unanswered = (why: string): CloudError => new CloudError('cloudUnreachable', `${api}: ${why}`, '');
-      life.after(timeoutMs, () => void (end() && reject(unanswered('no answer in time'))));
+      life.after(timeoutMs, () => void (end('lost') && reject(unanswered('no answer in time'))));
       signal.addEventListener('abort', abort, { once: true });
       cloud.send({ api, input, params: more.params ?? {}, clientToken: more.clientToken ?? null }, wireMs(), {
         lost: () => life.over && !arrivesAfterCrash,
+        late: () => tap.late(api),
         carriedOut: () => {
           if (!life.over) tap.carriedOut(api);
         },
         answered: (answer) => {
           const { instead, result } = answer;
           if (instead !== null && 'drop' in instead) {
-            if (instead.drop !== 'hang' && end()) reject(unanswered('ECONNRESET read ECONNRESET'));
+            if (instead.drop !== 'hang' && end('lost')) reject(unanswered('ECONNRESET read ECONNRESET'));
             return;
           }
-          if (!end()) return;
+          if (!end(instead !== null ? 'lost' : result.ok ? 'done' : 'refused')) return;
           if (instead !== null) reject(new CloudError('cloud', `${api}: unreadable answer: ${instead.body}`, ''));
           else if (result.ok) resolve(result.output);
           else reject(refused(api, answer));

@@ -3,6 +3,7 @@
  * when one fails. Whatever a decision names that does not exist by then is skipped.
  */
 import type { Fault } from '../vpc/faults.ts';
+import type { LateCalls } from './late-plan.ts';
 import type { Flaw } from './plugged-kernel.ts';
 import type { Seeded } from './seeded.ts';
 
@@ -55,6 +56,14 @@ export type Deed =
     }
   /** `forMs`: when it is taken back, used up or not. */
   | { readonly do: 'callFault'; readonly fault: Fault; readonly forMs: number }
+  /** Calls of an API are answered by nothing and carried out later (virtual-cloud.ts). `next`: what is done after each is kept. */
+  | {
+      readonly do: 'lateCalls';
+      readonly node: number;
+      readonly calls: LateCalls;
+      readonly forMs: number;
+      readonly next: readonly { readonly afterMs: number; readonly deed: Deed }[];
+    }
   | {
       readonly do: 'portFault';
       readonly node: number;

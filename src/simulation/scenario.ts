@@ -5,6 +5,7 @@ import { type Settings as CloudSettings, defaultSettings as cloudDefaults } from
 import { defaultTopology, type Topology } from '../vpc/topology.ts';
 import { drawAssumptions } from './assumptions.ts';
 import { withDrifts } from './drifts.ts';
+import { withLateCalls } from './late-calls.ts';
 import { withMoments } from './moments.ts';
 import { type Decision, type PlanKinds, planOf } from './plan.ts';
 import { Seeded } from './seeded.ts';
@@ -73,6 +74,8 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
   const { cloud, opposites } = drawAssumptions(new Seeded(seed, 'assumptions'), base);
   const maxIdle = chance.pick([0, 2, 5, 10]);
   const policies = new Seeded(seed, 'policies');
+  const lateChance = new Seeded(seed, 'late calls');
+  const badWay = kinds.faults && lateChance.chance(0.3);
   const settings = topology.instances.map(
     ({ name }): Settings => ({
       ...defaultSettings,
@@ -89,6 +92,7 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
       ...poolSettings(policies),
       ...journalSettings(new Seeded(seed, `journal ${name}`)),
       ...collectorSettings(new Seeded(seed, `collector ${name}`)),
+      ...(badWay ? tightPool(new Seeded(seed, `tight pool ${name}`)) : {}),
       ...options.settings,
     }),
   );
@@ -101,7 +105,8 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
   };
   const planned = planOf(new Seeded(seed, 'plan'), choices, new Seeded(seed, 'fates'));
   const drifting = kinds.faults ? withDrifts(planned, new Seeded(seed, 'drifts')) : planned;
-  const plan = withMoments(drifting, kinds, new Seeded(seed, 'moments'));
+  const late = kinds.faults ? withLateCalls(drifting, lateChance, kinds, badWay) : drifting;
+  const plan = withMoments(late, kinds, new Seeded(seed, 'moments'));
   return {
     seed,
     kinds,
@@ -142,6 +147,12 @@ function poolSettings(chance: Seeded): Partial<Settings> {
 /** The journal is beside everything: where it is kept, its writes are a third of all steps. */
 function journalSettings(chance: Seeded): Partial<Settings> {
   return chance.chance(0.75) ? { inputsMax: 0 } : {};
+}
+
+/** A node that gives back at once what it does not need: what goes, and may come back, is met by the next pods. */
+function tightPool(chance: Seeded): Partial<Settings> {
+  const maxIdle = chance.pick([0, 1, 3]);
+  return { maxIdle, minIdle: chance.between(0, maxIdle), coolDownMs: chance.pick([0, 5_000]), minEniAgeMs: 0 };
 }
 
 /** Periods that fit often into the calm before the world is looked at. */

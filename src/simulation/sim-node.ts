@@ -19,6 +19,7 @@ import { FakeHost } from './fake-host.ts';
 import type { FakeKubernetes } from './fake-kubernetes.ts';
 import { fakeMetadata } from './fake-metadata.ts';
 import { FakeSandboxes } from './fake-sandboxes.ts';
+import { LatePlan } from './late-plan.ts';
 import { Life } from './life.ts';
 import type { CrashPoint } from './plan.ts';
 import { HostDevices, pluggedKernel } from './plugged-kernel.ts';
@@ -81,6 +82,7 @@ export class SimNode {
   shortLists = 0;
   lateDevicesMs = 0;
   slowApiMs = 0;
+  readonly lateCalls = new LatePlan();
   /** Addresses offered although they had not rested, by any life. */
   readonly coolingOffered = new Set<string>();
   lives = 0;
@@ -344,16 +346,17 @@ export class SimNode {
         timeoutMs: this.settings.callTimeoutMs,
         wireMs: () => (chance.chance(0.02) ? chance.between(500, 8_000) : chance.between(1, 5)),
         tap: {
-          sending: (api, input) => {
-            calls.sending(api, input);
+          sending: (api, input, clientToken) => {
+            calls.sending(api, input, clientToken);
             if (!calls.mutates(api)) return;
             this.#pass('callSending');
             if (!life.over) calls.intended(api, input, this.disk.synced('intents'));
           },
+          late: (api) => this.lateCalls.take(api),
           carriedOut: (api) => {
             if (calls.mutates(api)) this.#pass('callCarriedOut');
           },
-          settled: (_, input) => calls.settled(input),
+          settled: (api, input, clientToken, outcome) => calls.settled(api, input, clientToken, outcome),
         },
       }),
       metadata: fakeMetadata({

@@ -3,16 +3,29 @@
  *
  * A call is on its way for a moment, is carried out, and is answered later. Once sent it is carried out even if its sender has died:
  * the cloud does not know.
+ *
+ * A late call is one whose answer is lost at once and that is carried out seconds later, whatever was done meanwhile. One limit: an
+ * Unassign that was asked again and done is not done a second time; an address that came back to its ENI in between would go with it,
+ * and nothing that a caller can do would keep it.
  */
 import { type Answer, type Call, CloudGateway } from '../vpc/gateway.ts';
 import type { VpcModel } from '../vpc/model.ts';
 import type { ApiName } from '../vpc/requests.ts';
 import type { Timer, VirtualClock } from './virtual-clock.ts';
 
+/** How a call is late: the caller's connection closes, or stays silent until he gives up. */
+export type Lateness = { readonly how: 'close' | 'hang'; readonly lateMs: number };
+
+type Kept = { readonly api: ApiName; readonly eniId: string | null; readonly goOn: () => void };
+
+const UNASSIGNS: readonly ApiName[] = ['UnassignPrivateIpAddresses', 'UnassignIpv6Addresses'];
+
 export class VirtualCloud {
   readonly gateway: CloudGateway;
   readonly clock: VirtualClock;
   #transition: Timer | null = null;
+  /** Late calls that are not carried out yet. */
+  #kept: Kept[] = [];
   #held: { readonly heldBy: string; readonly goOn: () => void }[] = [];
 
   constructor(model: VpcModel, clock: VirtualClock) {
@@ -31,17 +44,26 @@ export class VirtualCloud {
     wireMs: number,
     taps: {
       readonly lost: () => boolean;
+      /** Whether, and how, this call is late; asked as it arrives. */
+      readonly late: () => Lateness | null;
       readonly carriedOut: () => void;
       readonly answered: (answer: Answer<A>) => void;
     },
   ): void {
     const carriedOut = (answer: Answer<A>): void => {
       this.touched();
+      if (answer.result.ok && this.#kept.length > 0) this.#supersede(call);
       taps.carriedOut();
       this.clock.at(answer.answerMs, () => taps.answered(answer));
     };
     this.clock.after(wireMs, () => {
       if (taps.lost()) return;
+      const late = taps.late();
+      if (late !== null) {
+        this.#keep(call, late.lateMs);
+        if (late.how === 'close') taps.answered(lostAnswer(this.clock.nowMs()));
+        return;
+      }
       const first = this.gateway.call(call, this.clock.nowMs());
       if (first.kind === 'answer') carriedOut(first);
       else this.#held.push({ heldBy: first.heldBy, goOn: () => carriedOut(first.goOn(this.clock.nowMs())) });
@@ -56,8 +78,37 @@ export class VirtualCloud {
     for (const one of free) one.goOn();
   }
 
+  #keep<A extends ApiName>(call: Call<A>, lateMs: number): void {
+    const { input } = call;
+    const one: Kept = {
+      api: call.api,
+      eniId: 'eniId' in input ? input.eniId : null,
+      goOn: () => {
+        if (!this.#kept.includes(one)) return;
+        this.#kept = this.#kept.filter((other) => other !== one);
+        const first = this.gateway.call(call, this.clock.nowMs());
+        if (first.kind === 'held')
+          this.#held.push({ heldBy: first.heldBy, goOn: () => void first.goOn(this.clock.nowMs()) });
+        this.touched();
+      },
+    };
+    this.#kept.push(one);
+    this.clock.after(lateMs, one.goOn);
+  }
+
+  #supersede<A extends ApiName>({ api, input }: Call<A>): void {
+    if (!UNASSIGNS.includes(api) || !('eniId' in input)) return;
+    this.#kept = this.#kept.filter((one) => one.api !== api || one.eniId !== input.eniId);
+  }
+
+  /** Late calls are late no longer. */
+  hasten(): void {
+    for (const one of [...this.#kept]) one.goOn();
+  }
+
   /** Ends all faults. */
   heal(): void {
+    this.hasten();
     for (const fault of this.gateway.faults.list()) this.release(fault.id);
   }
 
@@ -74,4 +125,9 @@ export class VirtualCloud {
             this.touched();
           });
   }
+}
+
+function lostAnswer(answerMs: number): Answer<never> {
+  const result = { ok: false as const, code: '', message: '', status: 0 };
+  return { kind: 'answer', requestId: '', answerMs, result, instead: { drop: 'close' } };
 }

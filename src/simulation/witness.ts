@@ -26,6 +26,8 @@ export class Witness {
   readonly leased = new Map<string, DiskLease>();
   /** When the rest of a released address ends. */
   readonly restUntilMs = new Map<string, number>();
+  /** When the rest of an address ends that some disk says was given back. */
+  readonly #coolUntilMs = new Map<string, number>();
   /** ENIs that somebody else has changed: what is said of them may be wrong without fault. */
   readonly touched = new Set<string>();
   /** Somebody else is at work: what happens now is none of ours. */
@@ -71,6 +73,10 @@ export class Witness {
   /** The disk of a node after a sync. Invariant 1: one lease for an address. */
   synced(node: number, ops: readonly StoreOp[]): void {
     for (const op of ops) {
+      if (op.in === 'coolDowns') {
+        if (op.type === 'put') this.#coolUntilMs.set(op.key, op.value as number);
+        else this.#coolUntilMs.delete(op.key);
+      }
       if (op.in !== 'leases') continue;
       for (const [ip, lease] of this.leased)
         if (lease.node === node && lease.sandbox === op.key) this.leased.delete(ip);
@@ -107,7 +113,12 @@ export class Witness {
   }
 
   /** Invariants 2 and 5, before a call that changes something leaves the node. */
-  sending(node: number, instanceId: string, api: ApiName, input: Input<ApiName>, enis: readonly EniView[]): void {
+  sending(
+    { node, instanceId, nowMs }: { readonly node: number; readonly instanceId: string; readonly nowMs: number },
+    api: ApiName,
+    input: Input<ApiName>,
+    enis: readonly EniView[],
+  ): void {
     if (!('eniId' in input) || api.startsWith('Describe')) return;
     this.checks += 2;
     const eni = enis.find((one) => one.eniId === input.eniId);
@@ -119,14 +130,21 @@ export class Witness {
       this.#report('5', `${api} on ${eni.eniId}, which this node has not made`);
     if (this.touched.has(input.eniId)) return;
     const ips = 'ips' in input ? input.ips : [...(eni?.ipv4 ?? []), ...(eni?.ipv6 ?? [])];
-    for (const ip of ips) this.#taken(ip, `${api} on ${input.eniId} by node ${node}`, input.eniId);
+    for (const ip of ips) {
+      this.#taken(ip, `${api} on ${input.eniId} by node ${node}`, input.eniId);
+      this.#rests(ip, `${api} on ${input.eniId} by node ${node}`, nowMs);
+    }
   }
 
   /** Invariant 2, as things happen in the cloud. */
   happened(event: VpcEvent): void {
     if (event.type === 'addressReleased') {
       if (this.outOfBand) this.lost(event.ip);
-      else this.#taken(event.ip, `${event.ip} left ${event.eniId}`, event.eniId);
+      else {
+        this.#taken(event.ip, `${event.ip} left ${event.eniId}`, event.eniId);
+        if (!this.touched.has(event.eniId)) this.#rests(event.ip, `${event.ip} left ${event.eniId}`, event.atMs);
+      }
+      this.#coolUntilMs.delete(event.ip);
       this.restUntilMs.delete(event.ip);
     }
     if (event.type === 'detached' && !this.outOfBand && !this.touched.has(event.eniId)) {
@@ -140,6 +158,13 @@ export class Witness {
   /** Somebody took it away: whoever holds it holds nothing, through no fault of the node. */
   lost(ip: string): void {
     this.held.delete(ip);
+  }
+
+  /** The pod that had it may be in its tear-down yet, and its traffic would reach whoever gets the address next. */
+  #rests(ip: string, what: string, nowMs: number): void {
+    this.checks += 1;
+    const restsMs = (this.#coolUntilMs.get(ip) ?? 0) - nowMs;
+    if (restsMs > 0) this.#report('cooling', `${what}: ${ip} rests for ${restsMs} ms yet`);
   }
 
   #taken(ip: string, what: string, eniId: string): void {

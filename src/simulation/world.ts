@@ -146,6 +146,7 @@ export class World {
     for (const node of this.nodes) {
       node.disarm();
       node.lateDevicesMs = 0;
+      node.lateCalls.clear();
       if (node.defective) node.restart(1);
       Object.assign(node.failing, { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 });
       node.shortLists = 0;
@@ -295,6 +296,14 @@ export class World {
       case 'callFault': {
         const id = this.cloud.gateway.faults.plant(decision.fault);
         this.clock.after(decision.forMs, () => this.cloud.release(id));
+        return;
+      }
+      case 'lateCalls': {
+        if (node === undefined) return;
+        const end = node.lateCalls.plan(decision.calls, () => {
+          for (const { afterMs, deed } of decision.next) this.clock.after(afterMs, () => this.#decide(deed, null));
+        });
+        this.clock.after(decision.forMs, end);
         return;
       }
       case 'portFault':
