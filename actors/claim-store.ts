@@ -46,12 +46,13 @@ export async function claimStore({ store, log }: Hands, instanceId: string, step
   // Before there was this record there were leases without one.
   const whole = meta?.whole ?? (await store.read('leases')).length > 0;
   const version = meta?.version ?? (whole ? 0 : STORE_VERSION);
-  const ops = await migrationOps(store, version, steps);
+  const ops = [...(await migrationOps(store, version, steps)), ...(await outdatedEnis(store, meta))];
   const claimed: StoreMeta = {
     version: Math.max(version, STORE_VERSION),
     readableFrom: Math.max(meta?.readableFrom ?? 0, READABLE_FROM),
     instanceId,
     whole,
+    remembersEnis: true,
   };
   // Written in any case: whoever waits for this has waited for all that was written before.
   await store.write([...ops, metaOp(claimed)]);
@@ -65,7 +66,13 @@ export async function markWhole(store: Store): Promise<void> {
   if (meta !== null && !meta.whole) await store.write([metaOp({ ...meta, whole: true })]);
 }
 
-async function readMeta(store: Store): Promise<StoreMeta | null> {
+/** What is remembered of ENIs from before a program that does not remember had the store. */
+async function outdatedEnis(store: Store, meta: StoreMeta | null): Promise<readonly StoreOp[]> {
+  if (meta?.remembersEnis === true) return [];
+  return (await store.read('enis')).map(({ key }) => ({ type: 'del', in: 'enis', key }));
+}
+
+export async function readMeta(store: Store): Promise<StoreMeta | null> {
   const record = (await store.read('meta')).find(({ key }) => key === META_KEY);
   return record === undefined ? null : parseStoreMeta(record.value);
 }

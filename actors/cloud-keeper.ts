@@ -19,9 +19,12 @@ export type CloudKeeperHands = Pick<NodePorts, 'cloud' | 'store' | 'clock' | 'lo
   readonly facts: () => NodeFacts;
   /** Ids of the ENIs that have an actor. */
   readonly known: () => ReadonlySet<string>;
+  /** The books are from memory (recall.ts): who is not in them may be known all the same. */
+  readonly unconfirmed: () => boolean;
 };
 
-export function cloudKeeperLogic({ cloud, store, clock, log, settings, intents, facts, known }: CloudKeeperHands) {
+export function cloudKeeperLogic(hands: CloudKeeperHands) {
+  const { cloud, store, clock, log, settings, intents, facts, known, unconfirmed } = hands;
   const isStray = (eni: CloudEni): boolean => {
     const { instanceId } = facts();
     if (!isOurs(eni.tags, instanceId) || (eni.instanceId !== null && eni.instanceId !== instanceId)) return false;
@@ -30,6 +33,7 @@ export function cloudKeeperLogic({ cloud, store, clock, log, settings, intents, 
   };
 
   const list = async (suspects: readonly string[], signal: AbortSignal): Promise<readonly AdoptedEni[]> => {
+    if (unconfirmed()) return [];
     const ours = await cloud.describeEnis({ tags: ownTags(settings.clusterId, facts().instanceId) }, signal);
     const strays = ours.filter(isStray);
     if (strays.length === 0) return [];

@@ -28,9 +28,14 @@ export function vSwitchIdsFor({ vSwitchIds }: Settings, zoneId: string, own: str
 
 const isList = (lists: NonNullable<Settings['vSwitchIds']>): lists is readonly string[] => Array.isArray(lists);
 
-export function identifyLogic({ metadata, cloud, kernel, clock, entropy, log }: NodePorts) {
+/** @param identified told whose we are as soon as the metadata service has said it */
+export function identifyLogic(
+  { metadata, cloud, kernel, clock, entropy, log }: NodePorts,
+  identified: (instanceId: string) => void,
+) {
   return fromPromise<At<NodeFacts>, { settings: Settings }>(async ({ input: { settings }, signal }) => {
     const identity = await metadata.identity(signal);
+    identified(identity.instanceId);
     const wantedIds = vSwitchIdsFor(settings, identity.zoneId, identity.vSwitchId);
     const [limits, known, attached] = await Promise.all([
       cloud.instanceLimits(identity.instanceType, signal),

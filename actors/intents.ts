@@ -6,14 +6,16 @@
  * so that it never stands before a lease in the store's line. What the answer said of addresses takes the intent's place for as long as
  * Describe may be late about it: one or the other is on disk at any moment.
  */
-import type { Intent } from '../src/core/intent.ts';
-import { ANSWER_VERSION, type AnswerRecord, type Said, said } from '../src/core/late-describe.ts';
+import { type Intent, parseIntent } from '../src/core/intent.ts';
+import { ANSWER_VERSION, type AnswerRecord, parseAnswers, type Said, said } from '../src/core/late-describe.ts';
 import type { Log } from '../src/ports/log.ts';
 import type { Store, StoreOp } from '../src/ports/store.ts';
 import type { Timers } from './timers.ts';
 
 /** How long a closed intent waits for another write to ride with. */
 const CLOSE_DELAY_MS = 50;
+type StruckOut = (intent: Intent) => Promise<readonly StoreOp[]>;
+
 /** The store refused: asked again after this. */
 const RETRY_MS = 1_000;
 
@@ -21,6 +23,7 @@ export class Intents {
   readonly #store: Store;
   readonly #timers: Timers;
   readonly #log: Log;
+  readonly #struckOut: StruckOut | null;
   readonly #open = new Map<string, Intent>();
   /** Closed, and perhaps still on disk. */
   readonly #closed = new Set<string>();
@@ -32,10 +35,12 @@ export class Intents {
   #answeredMs = 0;
   #timer: unknown = null;
 
-  constructor(store: Store, timers: Timers, log: Log) {
+  /** @param struckOut what has to go to disk with an intent (eni-memory.ts) */
+  constructor(store: Store, timers: Timers, log: Log, struckOut: StruckOut | null = null) {
     this.#store = store;
     this.#timers = timers;
     this.#log = log;
+    this.#struckOut = struckOut;
   }
 
   /** Takes over what an earlier life left open. */
@@ -58,6 +63,7 @@ export class Intents {
    */
   async open(intent: Intent): Promise<void> {
     const { id, slot } = intent;
+    const struckOut = this.#struckOut === null ? [] : await this.#struckOut(intent);
     const ofSlot = this.#bySlot.get(slot);
     const ofId = this.#open.get(id);
     const replaced = ofSlot !== undefined && ofSlot !== id ? [ofSlot] : [];
@@ -71,6 +77,7 @@ export class Intents {
       await this.#store.write([
         ...[...replaced, ...riding].map(deletion),
         ...told.ops,
+        ...struckOut,
         { type: 'put', in: 'intents', key: id, value: intent },
       ]);
     } catch (error) {
@@ -165,3 +172,29 @@ function restore<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
 }
 
 const deletion = (key: string): StoreOp => ({ type: 'del', in: 'intents', key });
+
+export type IntentsOnDisk = {
+  readonly open: readonly Intent[];
+  /** Some cannot be read: told, and left where they are, since the tags of what they made still tell of it. */
+  readonly unreadable: readonly string[];
+};
+
+export async function readIntents(store: Pick<Store, 'read'>, log: Log): Promise<IntentsOnDisk> {
+  const open: Intent[] = [];
+  const lost: string[] = [];
+  for (const { key, value, unreadable } of await store.read('intents')) {
+    const intent = unreadable === undefined ? parseIntent(value) : null;
+    if (intent !== null) open.push(intent);
+    else {
+      lost.push(key);
+      log.error({ intent: key, unreadable }, 'an intent cannot be read');
+    }
+  }
+  return { open, unreadable: lost };
+}
+
+/** By ENI: what answers said of addresses lately. */
+export async function readAnswers(store: Pick<Store, 'read'>): Promise<ReadonlyMap<string, readonly Said[]>> {
+  const records = await store.read('answers');
+  return new Map(records.map(({ key, value }) => [key, parseAnswers(value)]));
+}

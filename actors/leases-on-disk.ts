@@ -1,5 +1,6 @@
 /** Who holds what, as the store has it. */
 import type { Held, Holder } from '../src/core/address-book.ts';
+import type { CloudEni } from '../src/core/eni.ts';
 import { LEASE_VERSION, type Lease } from '../src/core/lease.ts';
 import { parseReservation, type Reservation } from '../src/core/reservation.ts';
 import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
@@ -12,6 +13,21 @@ const holderOf = (lease: Lease): Holder => ({
 
 /** With the IPv6 that the lease names. */
 export const heldOf = (lease: Lease): Held => ({ ...holderOf(lease), ipv6: lease.grant.address.ipv6 });
+
+/** Who holds the addresses of an ENI, or has them kept: leases on it that cannot be seen there too. */
+export function heldOn(
+  { eniId, ipv4 }: Pick<CloudEni, 'eniId' | 'ipv4'>,
+  leases: readonly Lease[],
+  reservations: ReadonlyMap<string, Reservation>,
+  nowMs: number,
+): Map<string, Held> {
+  const here = leases.filter((lease) => lease.grant.eni.eniId === eniId);
+  const held = new Map(here.map((lease): [string, Held] => [lease.grant.address.ipv4, heldOf(lease)]));
+  for (const { address, sandbox, pod, untilMs } of reservations.values())
+    if (untilMs > nowMs && ipv4.includes(address.ipv4) && !held.has(address.ipv4))
+      held.set(address.ipv4, { sandbox, pod, ipv6: address.ipv6, reservedUntilMs: untilMs });
+  return held;
+}
 
 export type LeasesOnDisk = {
   readonly leases: readonly Lease[];

@@ -2,6 +2,7 @@
 import type { AnyActorRef } from 'xstate';
 import { isHeldBack } from '../src/core/held-back.ts';
 import type { Lease } from '../src/core/lease.ts';
+import { REMEMBERED_ENI_VERSION, type RememberedEni, sureIps } from '../src/core/remembered-eni.ts';
 import { type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { EniContext } from '../statecharts/eni-context.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
@@ -39,6 +40,22 @@ export function livingIn(root: NodeRef, nodeIp: string): LivingNode {
 export function knownEnisOf(root: NodeRef): ReadonlySet<string> {
   const all = childrenOf(root.system.get(ENI_FACTORY)).filter(([id]) => id.startsWith('eni:'));
   return new Set(all.flatMap(([, { context }]) => (context as EniContext).eniId ?? []));
+}
+
+/** ENIs that are here to stay, as they are to be remembered; null when nobody can tell. */
+export function rememberedIn(
+  root: NodeRef,
+  node: Pick<RememberedEni, 'instanceId' | 'bootId' | 'nodeIp'>,
+): readonly RememberedEni[] | null {
+  const factory = root.system.get(ENI_FACTORY) as AnyActorRef | undefined;
+  if (!root.getSnapshot().matches('running') || factory?.getSnapshot().status !== 'active') return null;
+  return childrenOf(root.system.get(ENI_FACTORY)).flatMap(([id, { context }]) => {
+    if (!id.startsWith('eni:')) return [];
+    const { eniId, mac, phase, vSwitchId, subnet, routeTable, book, halves } = context as EniContext;
+    const ips = sureIps({ book, halves });
+    if (eniId === null || mac === null || phase === 'leaving' || ips.ipv4.length === 0) return [];
+    return [{ version: REMEMBERED_ENI_VERSION, eniId, mac, vSwitchId, subnet, ...ips, routeTable, ...node }];
+  });
 }
 
 function childrenOf(actor: unknown): [string, Snapshot][] {

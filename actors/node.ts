@@ -3,7 +3,7 @@
  *
  * Everything below it is driven by events; this file only starts the root, turns calls into messages and answers into results.
  */
-import { type AnyActorRef, createActor, type InspectionEvent } from 'xstate';
+import { type AnyActorRef, createActor, fromPromise, type InspectionEvent } from 'xstate';
 import { EnactorError } from '../src/core/errors.ts';
 import type { Lease } from '../src/core/lease.ts';
 import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
@@ -14,25 +14,37 @@ import { type EniFactoryRef, eniFactoryMachine } from '../statecharts/eni-factor
 import { idlePoolMachine } from '../statecharts/idle-pool.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
 import { type LeasesRef, leaseId, leasesMachine } from '../statecharts/leases.ts';
+import type { Answer } from '../statecharts/messages.ts';
 import { type NodeFacts, nodeMachine } from '../statecharts/node.ts';
 import { ENI_FACTORY, LEASES } from '../statecharts/receptionist.ts';
 import { Replies } from './ask.ts';
 import { cloudKeeperLogic } from './cloud-keeper.ts';
 import { eniLogic } from './eni.ts';
+import { EniMemory } from './eni-memory.ts';
 import { garbageCollectorLogic } from './garbage-collector.ts';
 import { identifyLogic } from './identify.ts';
 import { entersFromOutside, Inputs } from './inputs.ts';
 import { Intents } from './intents.ts';
 import { kernelKeeperLogic } from './kernel-keeper.ts';
 import { leaseLogic } from './lease.ts';
-import { knownEnisOf, livingIn } from './living.ts';
+import { knownEnisOf, livingIn, rememberedIn } from './living.ts';
+import { lookLogic } from './look.ts';
 import type { NodePorts } from './ports.ts';
+import { recallLogic } from './recall.ts';
 import { recoverLogic } from './recover.ts';
 import { boundLeases, reportOf } from './report.ts';
 import { statePath } from './state-path.ts';
 import { surveyLogic } from './survey.ts';
 import { type Instant, timed } from './timed.ts';
 import { realTimers, type Timers } from './timers.ts';
+
+/** A try-again that also names who is away. */
+function alsoMissing(answer: Extract<Answer, { ok: false }>, missing: readonly string[]): Answer {
+  const { failure } = answer;
+  if (failure.code !== 'notReady') return answer;
+  const detail = `${failure.detail} (the node is degraded: ${missing.join('; ')})`;
+  return { ...answer, failure: { ...failure, detail } };
+}
 
 export type NodeSystem = {
   readonly allocator: Allocator;
@@ -54,6 +66,9 @@ export type StartNode = {
 };
 
 const DRAIN_POLL_MS = 20;
+const ENI_PREFIX = 'eni:';
+
+const isDegraded = (value: unknown): boolean => statePath(value).startsWith('running.degraded');
 
 export function startNode({ ports, settings, clock: timers, inspect }: StartNode): NodeSystem {
   const { clock, entropy, log } = ports;
@@ -61,9 +76,19 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
   /** Sandboxes whose lease is on disk and cannot be read. */
   const unreadable = new Set<SandboxKey>();
   let bootId: string | null = null;
+  let identity: string | null = null;
+  const booted = (id: string): void => {
+    bootId = id;
+  };
   const since = new WeakMap<AnyActorRef, { state: string; atMs: number }>();
   const delays = timers === undefined ? realTimers : (timers as unknown as Timers);
-  const intents = new Intents(ports.store, delays, log);
+  const memory = new EniMemory(ports.store, delays, log, () => {
+    const { facts: known } = root.getSnapshot().context;
+    if (known === null || bootId === null) return null;
+    const { instanceId, nodeIp } = known;
+    return rememberedIn(root, { instanceId, nodeIp, bootId });
+  });
+  const intents = new Intents(ports.store, delays, log, (intent) => memory.struckOut(intent));
   const inputs = new Inputs(settings.inputsMax, ports, delays);
 
   const instant: Instant = { nowMs: clock.nowMs() };
@@ -81,21 +106,25 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
   });
   const logic = nodeMachine.provide({
     actors: {
-      identify: identifyLogic(ports),
-      recover: recoverLogic({
-        ...ports,
-        intents,
-        unreadable,
-        booted: (id) => {
-          bootId = id;
-        },
+      identify: identifyLogic(ports, (id) => {
+        identity = id;
+      }),
+      recover: recoverLogic({ ...ports, intents, memory, unreadable, booted }),
+      recall: recallLogic({ ...ports, identity: () => identity, unreadable, booted }),
+      look: lookLogic(ports),
+      quiet: fromPromise(async ({ signal }) => {
+        while (replies.size > 0 && !signal.aborted) await delay(DRAIN_POLL_MS);
       }),
       leases: timed(leasesMachine.provide({ actors: { lease: ofSandbox } }), instant),
       eniFactory: timed(eniFactoryMachine.provide({ actors: { eni, survey } }), instant),
       idlePool: timed(idlePoolMachine, instant),
       garbageCollector: timed(collector, instant),
       cloudKeeper: timed(
-        cloudKeeperLogic({ ...ports, settings, intents, facts, known: () => knownEnisOf(root) }),
+        cloudKeeperLogic({
+          ...{ ...ports, settings, intents, facts },
+          known: () => knownEnisOf(root),
+          unconfirmed: () => isDegraded(root.getSnapshot().value),
+        }),
         instant,
       ),
       kernelKeeper: timed(
@@ -108,7 +137,10 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     input: { settings, token: entropy.token().slice(0, 40) },
     ...(timers === undefined ? {} : { clock: timers }),
     inspect: (event) => {
-      if (event.type === '@xstate.snapshot') noteState(event.actorRef as AnyActorRef);
+      if (event.type === '@xstate.snapshot') {
+        noteState(event.actorRef as AnyActorRef);
+        if ((event.actorRef as AnyActorRef).id?.startsWith(ENI_PREFIX)) memory.touch();
+      }
       if (event.type === '@xstate.event' && entersFromOutside(event)) {
         instant.nowMs = Math.max(instant.nowMs, clock.nowMs());
         inputs.note(nameOf(event.actorRef), event.event, instant.nowMs);
@@ -137,17 +169,29 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     log.debug({ actor: actor.id, from: before?.state ?? null, to: state }, 'transition');
   }
 
+  const delay = (ms: number): Promise<void> => new Promise((resolve) => void delays.setTimeout(resolve, ms));
+
+  /** While the cloud is away a refusal says so. */
+  const answered = (answer: Answer): void => {
+    const { value, context } = root.getSnapshot();
+    replies.settle(answer.ok || !isDegraded(value) ? answer : alsoMissing(answer, context.missing));
+  };
+
   let listening: LeasesRef | undefined;
+  let degraded = false;
   const failed = new Promise<Error>((resolve) => {
     root.subscribe({
       next: (snapshot) => {
         const leases = root.system.get(LEASES) as LeasesRef | undefined;
         if (leases !== undefined && leases !== listening) {
           listening = leases;
-          leases.on('answer', (answer) => replies.settle(answer));
+          leases.on('answer', answered);
           const factory = root.system.get(ENI_FACTORY) as EniFactoryRef | undefined;
           factory?.on('astray', ({ pod, why }) => log.warn({ pod, why }, 'the pod gets another address than its own'));
         }
+        // Those who were being served when the truth came in: their actors are no more.
+        if (degraded && snapshot.matches('recovering')) replies.rejectAll('the cloud is heard again: ask again');
+        degraded = isDegraded(snapshot.value);
         if (snapshot.value === 'failed') resolve(new Error(snapshot.context.missing.join('; ')));
       },
       error: (error) => {
@@ -223,12 +267,12 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     if (root.getSnapshot().status !== 'active') return;
     root.send({ type: 'stop', atMs: clock.nowMs() });
     const untilMs = clock.nowMs() + drainMs;
-    while (replies.size > 0 && clock.nowMs() < untilMs)
-      await new Promise<void>((resolve) => void delays.setTimeout(resolve, DRAIN_POLL_MS));
+    while (replies.size > 0 && clock.nowMs() < untilMs) await delay(DRAIN_POLL_MS);
+    const remembered = memory.flush();
     if (root.getSnapshot().status === 'active') root.send({ type: 'stop', atMs: clock.nowMs() });
     root.stop();
     replies.rejectAll('the node stopped');
-    await Promise.all([intents.flush(), inputs.flush()]);
+    await Promise.all([intents.flush(), inputs.flush(), remembered]);
   };
 
   return {

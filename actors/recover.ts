@@ -10,28 +10,29 @@
  */
 import { fromPromise } from 'xstate';
 import { halvesOf } from '../src/core/address.ts';
-import type { Held } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import { EnactorError } from '../src/core/errors.ts';
-import { type CreateIntent, type EniIntent, hasAny, type Intent, isSettled, parseIntent } from '../src/core/intent.ts';
-import { corrected, LATE_PERIODS, parseAnswers, type Said } from '../src/core/late-describe.ts';
+import { type CreateIntent, type EniIntent, hasAny, type Intent, isSettled } from '../src/core/intent.ts';
+import { LATE_PERIODS } from '../src/core/late-describe.ts';
 import type { EniBinding } from '../src/core/lease.ts';
 import { isManaged, passesTagRules, takesPlace } from '../src/core/managed-enis.ts';
 import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
-import type { Settings } from '../src/core/settings.ts';
 import type { AdoptedEni } from '../statecharts/adopted-eni.ts';
 import type { At } from '../statecharts/at.ts';
-import type { NodeFacts, Recovered } from '../statecharts/node.ts';
+import type { Recovered, RecoverInput } from '../statecharts/node.ts';
 import { claimStore, markWhole } from './claim-store.ts';
+import type { EniMemory } from './eni-memory.ts';
 import { subnetOf } from './identify.ts';
-import type { Intents } from './intents.ts';
-import { heldOf, readCoolDowns, readLeases, readReservations } from './leases-on-disk.ts';
+import { type Intents, readAnswers, readIntents } from './intents.ts';
+import { heldOn, readCoolDowns, readLeases, readReservations } from './leases-on-disk.ts';
+import { look } from './look.ts';
 import type { NodePorts } from './ports.ts';
 import { rebuild } from './rebuild.ts';
-import { isOurs, ownTags, REQUEST_TAG } from './tags.ts';
+import { isOurs, REQUEST_TAG } from './tags.ts';
 
 export type RecoverHands = NodePorts & {
   readonly intents: Intents;
+  readonly memory: EniMemory;
   /** Filled with the sandboxes whose lease cannot be read. */
   readonly unreadable: Set<SandboxKey>;
   /** Told the boot that this is. */
@@ -39,11 +40,11 @@ export type RecoverHands = NodePorts & {
 };
 
 export function recoverLogic(hands: RecoverHands) {
-  const { store, cloud, host, clock, log, intents, unreadable, booted } = hands;
-  return fromPromise<At<Recovered>, { facts: NodeFacts; settings: Settings }>(async ({ input, signal }) => {
+  const { store, cloud, host, clock, log, intents, memory, unreadable, booted } = hands;
+  return fromPromise<At<Recovered>, RecoverInput>(async ({ input, signal }) => {
     const { facts, settings } = input;
     const whole = await claimStore(hands, facts.instanceId);
-    const [onDisk, coolUntilMs, reservations, open, answers, bootId, pods, links] = await Promise.all([
+    const [onDisk, coolUntilMs, reservations, { open }, answers, bootId, pods, links] = await Promise.all([
       readLeases(store),
       readCoolDowns(store),
       readReservations(store),
@@ -66,18 +67,8 @@ export function recoverLogic(hands: RecoverHands) {
       );
     }
     intents.adopt(open, answers);
-    const intended = open.flatMap(({ eniId }) => (eniId === null ? [] : [eniId]));
-    // After the intents were read, so that what they led to is seen; by id too, since tags may be found late.
-    const askedMs = clock.nowMs();
-    const listings = await Promise.all([
-      cloud.describeEnis({ instanceId: facts.instanceId }, signal),
-      cloud.describeEnis({ tags: ownTags(settings.clusterId, facts.instanceId) }, signal),
-      intended.length === 0 ? [] : cloud.describeEnis({ eniIds: intended }, signal),
-    ]);
-    const lately = (eni: CloudEni): readonly Said[] => answers.get(eni.eniId) ?? [];
-    const [attached, tagged, byId] = listings.map((enis) =>
-      enis.map((eni) => corrected(eni, lately(eni), askedMs)),
-    ) as [CloudEni[], CloudEni[], CloudEni[]];
+    const told = { open, answers };
+    const { askedMs, attached, tagged, byId } = input.seen ?? (await look(hands, told, facts, settings, signal));
     // What was made a moment ago may not be shown yet, and must not count as gone.
     for (const { kind, eniId, atMs } of open) {
       const seen = [...attached, ...tagged, ...byId].some((eni) => eni.eniId === eniId);
@@ -145,10 +136,7 @@ export function recoverLogic(hands: RecoverHands) {
     if (dead.length > 0) log.warn({ leases: dead.length }, 'leases of an earlier boot: their sandboxes are gone');
     const adopt = (eni: CloudEni): AdoptedEni => {
       const here = leases.filter((lease) => lease.grant.eni.eniId === eni.eniId);
-      const held = new Map(here.map((lease): [string, Held] => [lease.grant.address.ipv4, heldOf(lease)]));
-      for (const { address, sandbox, pod, untilMs } of reservations.values())
-        if (untilMs > clock.nowMs() && eni.ipv4.includes(address.ipv4) && !held.has(address.ipv4))
-          held.set(address.ipv4, { sandbox, pod, ipv6: address.ipv6, reservedUntilMs: untilMs });
+      const held = heldOn(eni, leases, reservations, clock.nowMs());
       const [unknown] = unreadable;
       if (unknown !== undefined && eni.instanceId !== null)
         for (const ip of eni.ipv4) {
@@ -160,7 +148,12 @@ export function recoverLogic(hands: RecoverHands) {
       const routeTable = here.map((lease) => lease.grant.eni.device.routeTable).find((table) => table > 0) ?? null;
       const subnet = subnetIn(eni.vSwitchId, eni.eniId);
       const intent = ofEni.get(eni.eniId) ?? null;
-      const known = { held, coolUntilMs, said: lately(eni), heldBack: unknown === undefined ? [] : mayBeNamed };
+      const known = {
+        held,
+        coolUntilMs,
+        said: answers.get(eni.eniId) ?? [],
+        heldBack: unknown === undefined ? [] : mayBeNamed,
+      };
       return { eni, intent, ours: isOurs(eni.tags, facts.instanceId), subnet, ...known, routeTable };
     };
     const repeat = (intent: CreateIntent): AdoptedEni => {
@@ -178,6 +171,7 @@ export function recoverLogic(hands: RecoverHands) {
           'a leased address is gone in the cloud',
         );
     }
+    await memory.begin();
     for (const intent of settled) intents.close(intent);
     for (const { kind, eniId, id, atMs } of open)
       log.info({ intent: id, kind, eni: eniId, atMs }, 'an intent of an earlier life was open');
@@ -188,11 +182,6 @@ export function recoverLogic(hands: RecoverHands) {
     const deadKeys = dead.map((lease) => sandboxKey(lease.sandbox));
     return { atMs: clock.nowMs(), value: { leases, dead: deadKeys, enis, foreignEnis: foreign.length } };
   });
-}
-
-async function readAnswers(store: NodePorts['store']): Promise<ReadonlyMap<string, readonly Said[]>> {
-  const records = await store.read('answers');
-  return new Map(records.map(({ key, value }) => [key, parseAnswers(value)]));
 }
 
 /** Who holds an address that a record we cannot read may name. */
@@ -223,14 +212,4 @@ function continued(open: readonly Intent[], enis: readonly CloudEni[]) {
 function isKnown(intent: EniIntent, eni: CloudEni | null): boolean {
   if (intent.kind === 'unassign' && hasAny(eni, intent.ips)) return false;
   return isSettled(intent, eni);
-}
-
-/** One that cannot be read is told and left where it is: the tags of what it made still tell of it. */
-async function readIntents(store: NodePorts['store'], log: NodePorts['log']): Promise<Intent[]> {
-  const records = await store.read('intents');
-  return records.flatMap(({ key, value, unreadable }) => {
-    const intent = unreadable === undefined ? parseIntent(value) : null;
-    if (intent === null) log.error({ intent: key, unreadable }, 'an intent cannot be read');
-    return intent ?? [];
-  });
 }

@@ -33,7 +33,9 @@ export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
   const context =
     factory === undefined ? null : (factory.getSnapshot() as SnapshotFrom<typeof eniFactoryMachine>).context;
   const held = leases === undefined ? [] : leasesOf(leases);
-  const invalidLeases = factory === undefined ? [] : held.filter((lease) => isInvalid(lease, enis));
+  // From memory nothing can be said against an address.
+  const sure = factory !== undefined && node.context.recovered?.unconfirmed !== true;
+  const invalidLeases = !sure ? [] : held.filter((lease) => isInvalid(lease, enis));
   return {
     state: statePath(node.value),
     missing: node.context.missing,

@@ -66,6 +66,8 @@ export type EniFactoryInput = {
   readonly minEniAgeMs: number;
   readonly waitingMax: number;
   readonly adopted: readonly AdoptedEni[];
+  /** They are from memory: nothing is changed in the cloud, and only what is free for sure is given out. */
+  readonly unconfirmed?: boolean;
 };
 
 export type EniFactoryContext = EniFactoryInput & {
@@ -128,6 +130,7 @@ export function eniAt(enis: Readonly<Record<number, EniSummary>>, slot: number |
 export function policyOf(context: EniFactoryContext): PlacementPolicy {
   const {
     reservationsYield = true,
+    unconfirmed = false,
     vSwitches,
     ipv4PerEni,
     eniPolicy,
@@ -145,6 +148,7 @@ export function policyOf(context: EniFactoryContext): PlacementPolicy {
     ipv4PerEni,
     eniPolicy,
     reservationsYield,
+    ...(unconfirmed && { unconfirmed }),
     vSwitchIds: vSwitches.map((vSwitch) => vSwitch.vSwitchId),
     vSwitch: { policy: vSwitchPolicy, seed, nth: nextSlot, free: isStale(context) ? {} : Object.fromEntries(known) },
     holds,
@@ -217,7 +221,7 @@ export function lessonOf(
   return nothing;
 }
 
-type Own = Pick<EniFactoryContext, 'ipv4PerEni' | 'dual' | 'mtu' | 'token' | 'times' | 'nowMs'>;
+type Own = Pick<EniFactoryContext, 'ipv4PerEni' | 'dual' | 'mtu' | 'token' | 'times' | 'nowMs' | 'unconfirmed'>;
 
 export function planOf(context: Own, slot: number, { vSwitchId, subnet }: VSwitchPlan): EniPlan {
   const { ipv4PerEni, dual, mtu, token, times } = context;
@@ -233,7 +237,9 @@ export function adoptedEni(
 ): EniInput {
   const create = intent?.kind === 'create' ? intent : null;
   const vSwitchId = eni?.vSwitchId ?? create?.vSwitchId ?? '';
-  const plan = { ...planOf(context, slot, { vSwitchId, subnet }), ours };
+  const own = { ...planOf(context, slot, { vSwitchId, subnet }), ours };
+  // Nothing is added to a book from memory.
+  const plan = context.unconfirmed === true ? { ...own, limit: eni?.ipv4.length ?? 0 } : own;
   const found = { ...known, existing: eni, intent, routeTable };
   return { ...plan, ...found, nowMs: context.nowMs, ipv4Count: create?.ipv4Count ?? 0 };
 }

@@ -1,10 +1,16 @@
 /**
- * The root: starting (who am I, what may I own) → recovering (what is there already) → running.serving → draining → stopped.
+ * The root: starting (who am I, what may I own) → recovering (what is there already) → running.serving → draining → stopped; running.degraded
+ * while who should tell it is away.
  *
  * It has no policy of its own: it gathers what the others need, invokes them together, and turns callers away with a reason while
  * that is not done. A step that fails is tried again for as long as it takes, since the socket answers meanwhile.
+ *
+ * The surprising choice: what is remembered of this boot (remembering) is served by the same actors as the truth is, over books
+ * that they may not change in the cloud; and once the truth can be had they end, and others begin from it as after any start. What they
+ * did is on disk, so nothing has to be carried over, and there is one way only in which an address comes to be in a book.
  */
 import { type ActorRefFrom, assign, enqueueActions, type PromiseActorLogic, sendTo, setup } from 'xstate';
+import type { CloudEni } from '../src/core/eni.ts';
 import { type Failure, failureOf } from '../src/core/errors.ts';
 import { repairTimesOf } from '../src/core/keeper-settings.ts';
 import type { Lease } from '../src/core/lease.ts';
@@ -55,7 +61,23 @@ export type Recovered = {
   readonly enis: readonly AdoptedEni[];
   /** ENIs on the instance that are not ours to use. */
   readonly foreignEnis: number;
+  /** All of it is from memory: nothing may be changed in the cloud on the strength of it. */
+  readonly unconfirmed?: boolean;
 };
+
+/** What is known without the cloud. */
+export type Remembered = { readonly facts: NodeFacts; readonly recovered: Recovered };
+
+/** What the cloud tells: of the instance, by our tags, and by the ids that open intents name. */
+export type SeenEnis = {
+  readonly askedMs: number;
+  readonly attached: readonly CloudEni[];
+  readonly tagged: readonly CloudEni[];
+  readonly byId: readonly CloudEni[];
+};
+
+/** `seen`: what was looked up already; null to have it looked up. */
+export type RecoverInput = { readonly facts: NodeFacts; readonly settings: Settings; readonly seen: SeenEnis | null };
 
 export type NodeInput = {
   readonly settings: Settings /** Prefix of the tokens of this process's cloud calls. */;
@@ -65,11 +87,28 @@ export type NodeInput = {
 export type NodeContext = NodeInput & {
   readonly facts: NodeFacts | null;
   readonly recovered: Recovered | null;
+  readonly seen: SeenEnis | null;
+  /** It was looked what is remembered. */
+  readonly recalled: boolean;
   readonly nowMs: number;
   readonly failures: number;
   /** What the node waits for; empty when it serves. */
   readonly missing: readonly string[];
 };
+
+/** Whoever should tell what is there has this share of a call's time before what is remembered is served. */
+const PATIENCE = 0.1;
+/** How long requests under way may take before the actors that serve them end, in calls of the cloud. */
+const QUIET_MAX = 0.5;
+const TRUTH = 'ENIs and leases of an earlier life';
+
+/** Nothing is remembered: back to the step that failed, or takes its time. */
+const whereFrom = [
+  { guard: 'recoversLater', target: '#node.recovering.backingOff' },
+  { guard: 'identified', target: '#node.recovering' },
+  { guard: 'hasFailed', target: '#node.starting.backingOff' },
+  { target: '#node.starting' },
+] as const;
 
 export const nodeMachine = setup({
   types: {
@@ -80,7 +119,12 @@ export const nodeMachine = setup({
   },
   actors: {} as {
     identify: PromiseActorLogic<At<NodeFacts>, { settings: Settings }>;
-    recover: PromiseActorLogic<At<Recovered>, { facts: NodeFacts; settings: Settings }>;
+    recover: PromiseActorLogic<At<Recovered>, RecoverInput>;
+    /** null when nothing is remembered of this boot. */
+    recall: PromiseActorLogic<At<Remembered | null>, { settings: Settings }>;
+    look: PromiseActorLogic<At<SeenEnis>, { facts: NodeFacts; settings: Settings }>;
+    /** Resolves when no request is under way. */
+    quiet: PromiseActorLogic<void, undefined>;
     eniFactory: typeof eniFactoryMachine;
     leases: typeof leasesMachine;
     idlePool: typeof idlePoolMachine;
@@ -89,10 +133,25 @@ export const nodeMachine = setup({
     garbageCollector: typeof garbageCollectorMachine;
   },
   delays: {
+    patience: ({ context }) => PATIENCE * context.settings.callTimeoutMs,
+    quietMax: ({ context }) => QUIET_MAX * context.settings.callTimeoutMs,
     backoff: ({ context }) =>
       Math.min(context.settings.backoffMs * 2 ** Math.max(0, context.failures - 1), context.settings.backoffMaxMs),
   },
+  guards: {
+    notRecalled: ({ context }) => !context.recalled,
+    identified: ({ context }) => context.facts !== null,
+    /** It was a failure that led here, and not impatience. */
+    hasFailed: ({ context }) => context.failures > 0,
+    recoversLater: ({ context }) => context.facts !== null && context.failures > 0,
+  },
   actions: {
+    identified: assign(({ context }, params: At<NodeFacts>) => ({
+      facts: params.value,
+      nowMs: Math.max(context.nowMs, params.atMs),
+      failures: 0,
+      missing: [TRUTH],
+    })),
     failed: assign(({ context }, params: { error: unknown; step: string }) => ({
       failures: context.failures + 1,
       missing: [`${params.step}: ${failureOf(params.error).detail}`],
@@ -117,6 +176,8 @@ export const nodeMachine = setup({
     ...input,
     facts: null,
     recovered: null,
+    seen: null,
+    recalled: false,
     nowMs: 0,
     failures: 0,
     missing: ['metadata and cloud'],
@@ -129,20 +190,16 @@ export const nodeMachine = setup({
       initial: 'calling',
       states: {
         calling: {
+          after: { patience: { guard: 'notRecalled', target: '#node.remembering' } },
           invoke: {
             src: 'identify',
             input: ({ context }) => ({ settings: context.settings }),
             onDone: {
               target: '#node.recovering',
-              actions: assign(({ event }) => ({
-                facts: event.output.value,
-                nowMs: event.output.atMs,
-                failures: 0,
-                missing: ['ENIs and leases of an earlier life'],
-              })),
+              actions: { type: 'identified', params: ({ event }) => event.output },
             },
             onError: {
-              target: 'backingOff',
+              target: '#node.remembering',
               actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'identify' }) },
             },
           },
@@ -152,12 +209,14 @@ export const nodeMachine = setup({
     },
     recovering: {
       on: { stop: 'stopped' },
+      exit: assign({ seen: null }),
       initial: 'calling',
       states: {
         calling: {
+          after: { patience: { guard: 'notRecalled', target: '#node.remembering' } },
           invoke: {
             src: 'recover',
-            input: ({ context }) => ({ facts: factsOf(context), settings: context.settings }),
+            input: ({ context }) => ({ facts: factsOf(context), settings: context.settings, seen: context.seen }),
             onDone: {
               target: '#node.running',
               actions: assign(({ event }) => ({
@@ -168,12 +227,35 @@ export const nodeMachine = setup({
               })),
             },
             onError: {
-              target: 'backingOff',
+              target: '#node.remembering',
               actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'recover' }) },
             },
           },
         },
         backingOff: { after: { backoff: 'calling' } },
+      },
+    },
+    // Who should tell what is there is away, or slow.
+    remembering: {
+      on: { stop: 'stopped' },
+      entry: assign({ recalled: true, seen: null }),
+      invoke: {
+        src: 'recall',
+        input: ({ context }) => ({ settings: context.settings }),
+        onDone: [
+          {
+            guard: ({ context, event }) => event.output.value !== null && context.failures > 0,
+            target: '#node.running.degraded.backingOff',
+            actions: assign(({ event }) => ({ ...event.output.value, nowMs: event.output.atMs })),
+          },
+          {
+            guard: ({ event }) => event.output.value !== null,
+            target: '#node.running.degraded',
+            actions: assign(({ event }) => ({ ...event.output.value, nowMs: event.output.atMs })),
+          },
+          ...whereFrom,
+        ],
+        onError: whereFrom,
       },
     },
     running: {
@@ -257,6 +339,50 @@ export const nodeMachine = setup({
       ],
       initial: 'serving',
       states: {
+        // Over books from memory, while the truth is asked for again and again.
+        degraded: {
+          on: {
+            stop: { target: 'draining', actions: assign({ failures: 0, missing: [] }) },
+            allocate: { actions: 'forward' },
+            release: { actions: 'forward' },
+            forget: { actions: 'forward' },
+          },
+          initial: 'identifying',
+          states: {
+            identifying: {
+              invoke: {
+                src: 'identify',
+                input: ({ context }) => ({ settings: context.settings }),
+                onDone: { target: 'looking', actions: { type: 'identified', params: ({ event }) => event.output } },
+                onError: {
+                  target: 'backingOff',
+                  actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'identify' }) },
+                },
+              },
+            },
+            looking: {
+              invoke: {
+                src: 'look',
+                input: ({ context }) => ({ facts: factsOf(context), settings: context.settings }),
+                onDone: {
+                  target: 'quieting',
+                  actions: assign(({ event }) => ({ seen: event.output.value, nowMs: event.output.atMs })),
+                },
+                onError: {
+                  target: 'backingOff',
+                  actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'recover' }) },
+                },
+              },
+            },
+            backingOff: { after: { backoff: 'identifying' } },
+            // Who is being served is answered first, if that does not take long; who comes now asks again.
+            quieting: {
+              on: { allocate: { actions: 'turnAway' }, release: { actions: 'turnAway' } },
+              invoke: { src: 'quiet', onDone: '#node.recovering', onError: '#node.recovering' },
+              after: { quietMax: '#node.recovering' },
+            },
+          },
+        },
         serving: {
           on: {
             stop: 'draining',
@@ -337,5 +463,6 @@ function factoryInput(context: NodeContext): EniFactoryInput {
     minEniAgeMs,
     waitingMax: settings.waitingMax,
     adopted: context.recovered?.enis ?? [],
+    unconfirmed: context.recovered?.unconfirmed === true,
   };
 }

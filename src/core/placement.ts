@@ -33,6 +33,8 @@ export type PlacementPolicy = {
   readonly eniPolicy: EniPolicy;
   /** Addresses kept for other pods are given out before a request is refused; so it is unless this says no. */
   readonly reservationsYield?: boolean;
+  /** The books are from memory: what is free for sure is given out at once, and nothing else. */
+  readonly unconfirmed?: boolean;
   /** Where ENIs may be opened, as listed; `vSwitch` says how one is chosen, and `nth` the first choice of this plan. */
   readonly vSwitchIds: readonly string[];
   readonly vSwitch: VSwitchChoice;
@@ -253,6 +255,10 @@ function settleForLess(
   const mayChange = policy.looking || byFill.some(changing);
   for (const request of homeless) {
     const { requestId, untilMs } = request;
+    if (policy.unconfirmed === true) {
+      moves.push({ type: 'refuse', requestId, failure: notSure });
+      continue;
+    }
     const slot = openAtMs <= untilMs ? undefined : cooling.shift();
     const helped = growsAtMs <= untilMs || mayChange;
     const chanceMs = lastChanceMs(request);
@@ -291,6 +297,8 @@ function nextGrowthMs(enis: readonly EniSummary[], policy: PlacementPolicy): num
     .map((eni) => Math.max(holdEndMs(holds, eni.vSwitchId), holds.enis[eni.slot] ?? 0));
   return Math.min(never, ...assigns, slotsBeside(enis, policy) > 0 ? opens : never);
 }
+
+const notSure: Failure = { code: 'notReady', detail: 'no address is left that is free for sure' };
 
 const allDry = ({ vSwitchIds }: PlacementPolicy): Failure => ({
   code: 'vSwitchEmpty',

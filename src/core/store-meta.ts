@@ -20,6 +20,11 @@ export type StoreMeta = {
    * address that was there already counts as free.
    */
   readonly whole: boolean;
+  /**
+   * What is remembered of ENIs was written by whoever had the store last. A program that knows nothing of those records leaves this out, and
+   * may have given away addresses that they name.
+   */
+  readonly remembersEnis?: boolean;
 };
 
 /** null for what is no such record. */

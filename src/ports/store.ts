@@ -5,7 +5,16 @@
  * everything as it was. With `synced: false` it resolves before the disk has it: such a batch outlives the process, though perhaps not
  * the machine, and no synced one waits for it.
  */
-export type Sublevel = 'leases' | 'intents' | 'answers' | 'reservations' | 'coolDowns' | 'pods' | 'inputs' | 'meta';
+export type Sublevel =
+  | 'leases'
+  | 'intents'
+  | 'answers'
+  | 'reservations'
+  | 'coolDowns'
+  | 'enis'
+  | 'pods'
+  | 'inputs'
+  | 'meta';
 
 export const SUBLEVELS: readonly Sublevel[] = [
   'leases',
@@ -13,6 +22,7 @@ export const SUBLEVELS: readonly Sublevel[] = [
   'answers',
   'reservations',
   'coolDowns',
+  'enis',
   'pods',
   'inputs',
   'meta',

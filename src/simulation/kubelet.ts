@@ -114,10 +114,10 @@ export class Kubelet {
     container.sent += 1;
     container.pendingAdds += 1;
     const order = container.sent;
-    // A node that does not serve says so at once.
-    const pending = this.#open(node, container, node.serving ? withinMs + GRACE_MS : 0);
+    // A node that serves nobody says so at once.
+    const pending = this.#open(node, container, node.answering ? withinMs + GRACE_MS : 0);
     const aborter = new AbortController();
-    pending.asks = node.serving;
+    pending.asks = node.answering;
     if (abortMs !== null)
       life.after(abortMs, () => {
         pending.asks = false;

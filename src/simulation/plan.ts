@@ -70,6 +70,8 @@ export type Deed =
       readonly port: 'store' | 'metadata' | 'kernel' | 'kubernetes' | 'sandboxes';
       readonly times: number;
     }
+  /** Nobody of these answers the node. */
+  | { readonly do: 'away'; readonly node: number; readonly who: 'cloud' | 'metadata' | 'both'; readonly forMs: number }
   /** The next lists of pods leave some out. */
   | { readonly do: 'shortLists'; readonly node: number; readonly times: number }
   /** Calls of the API server take this long, all that begin within `forMs`. */

@@ -7,6 +7,7 @@ import { drawAssumptions } from './assumptions.ts';
 import { withDrifts } from './drifts.ts';
 import { withLateCalls } from './late-calls.ts';
 import { withMoments } from './moments.ts';
+import { withOutages } from './outages.ts';
 import { type Decision, type PlanKinds, planOf } from './plan.ts';
 import { Seeded } from './seeded.ts';
 
@@ -106,7 +107,8 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
   const planned = planOf(new Seeded(seed, 'plan'), choices, new Seeded(seed, 'fates'));
   const drifting = kinds.faults ? withDrifts(planned, new Seeded(seed, 'drifts')) : planned;
   const late = kinds.faults ? withLateCalls(drifting, lateChance, kinds, badWay) : drifting;
-  const plan = withMoments(late, kinds, new Seeded(seed, 'moments'));
+  const momentous = withMoments(late, kinds, new Seeded(seed, 'moments'));
+  const plan = kinds.faults && kinds.crashes ? withOutages(momentous, new Seeded(seed, 'outages')) : momentous;
   return {
     seed,
     kinds,

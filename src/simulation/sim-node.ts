@@ -21,6 +21,7 @@ import { fakeMetadata } from './fake-metadata.ts';
 import { FakeSandboxes } from './fake-sandboxes.ts';
 import { LatePlan } from './late-plan.ts';
 import { Life } from './life.ts';
+import { reachable } from './outages.ts';
 import type { CrashPoint } from './plan.ts';
 import { HostDevices, pluggedKernel } from './plugged-kernel.ts';
 import { Seeded } from './seeded.ts';
@@ -83,6 +84,8 @@ export class SimNode {
   lateDevicesMs = 0;
   slowApiMs = 0;
   readonly lateCalls = new LatePlan();
+  /** Until when nobody there answers this node. */
+  awayUntilMs = { cloud: 0, metadata: 0 };
   /** Addresses offered although they had not rested, by any life. */
   readonly coolingOffered = new Set<string>();
   lives = 0;
@@ -146,8 +149,10 @@ export class SimNode {
     this.#dirty = true;
     this.#options.trace.line(this.index, 'process', 'start', life.nowMs());
     const { trace, report } = this.#options;
+    const ports = this.#ports(life);
+    const cloud = reachable(ports.cloud, () => life.nowMs() < this.awayUntilMs.cloud);
     const system = startNode({
-      ports: this.#options.plant(this.#ports(life)),
+      ports: this.#options.plant({ ...ports, cloud }),
       settings: this.settings,
       clock: life.timers as unknown as NonNullable<Parameters<typeof startNode>[0]['clock']>,
       inspect: (event) => {
@@ -220,6 +225,13 @@ export class SimNode {
 
   get serving(): boolean {
     return this.up && this.snapshot('node')?.matches({ running: 'serving' }) === true;
+  }
+
+  /** Requests are passed on to the actors: it serves, or makes do with what it remembers. */
+  get answering(): boolean {
+    const node = this.snapshot('node');
+    const degraded = node?.matches({ running: 'degraded' }) === true;
+    return this.serving || (this.up && degraded && !node.matches({ running: { degraded: 'quieting' } }));
   }
 
   /** Invariants of this node's books, if anything has moved since the last time. */
@@ -364,7 +376,7 @@ export class SimNode {
         instanceId: this.instanceId,
         life,
         delayMs: () => chance.between(1, 8),
-        failing: once('metadata'),
+        failing: () => (life.nowMs() < this.awayUntilMs.metadata ? 'no route to host' : once('metadata')()),
       }),
       store: crashStore({
         disk: this.disk,

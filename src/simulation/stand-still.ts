@@ -88,11 +88,13 @@ export class StandStill {
   #node({ value, context }: AnyMachineSnapshot): void {
     const { failures, missing } = context as { failures: number; missing: readonly string[] };
     const path = pathOf(value);
-    const step = { starting: 'identify: ', recovering: 'recover: ' }[path.split('.')[0] ?? ''];
+    const degraded = path.startsWith('running.degraded');
+    const step = { starting: 'identify: ', recovering: 'recover: ', running: '' }[path.split('.')[0] ?? ''];
     const told = missing[0] ?? '';
     if (path.endsWith('.backingOff') && (failures === 0 || step === undefined || !told.startsWith(step)))
       this.#report('alive', `the node is ${path} after ${failures} failures and says that it waits for "${told}"`);
-    if (path.startsWith('running') && (failures > 0 || told !== ''))
+    if (degraded && told === '') this.#report('alive', `the node is ${path} and does not say what it waits for`);
+    if (path.startsWith('running') && !degraded && (failures > 0 || told !== ''))
       this.#report('alive', `the node is ${path} and says that it waits for "${told}" after ${failures} failures`);
   }
 
@@ -170,7 +172,8 @@ function limitOf(chart: string, path: string, s: Settings): number | null {
   const leaf = path.slice(path.lastIndexOf('.') + 1);
   switch (chart) {
     case 'node':
-      if (leaf === 'calling') return START_CALLS * call;
+      if (['calling', 'identifying', 'looking', 'quieting'].includes(leaf)) return START_CALLS * call;
+      if (path === 'remembering') return WAY_MS;
       return leaf === 'backingOff' ? s.backoffMaxMs : null;
     case 'lease':
       if (path === 'bound' || path.startsWith('opening')) return null;

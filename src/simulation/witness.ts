@@ -28,6 +28,8 @@ export class Witness {
   readonly restUntilMs = new Map<string, number>();
   /** When the rest of an address ends that some disk says was given back. */
   readonly #coolUntilMs = new Map<string, number>();
+  /** Addresses of ENIs that are attached, each half by itself -> its ENI. */
+  readonly #there = new Map<string, string>();
   /** ENIs that somebody else has changed: what is said of them may be wrong without fault. */
   readonly touched = new Set<string>();
   /** Somebody else is at work: what happens now is none of ours. */
@@ -42,7 +44,7 @@ export class Witness {
 
   /** Invariants 1 and 10: an answered address is nobody else's, and is on the disk. */
   answered(node: number, container: string, { grant }: Lease, coolingOffered: boolean, nowMs: number): void {
-    this.checks += 3;
+    this.checks += 4;
     for (const ip of halvesOf(grant.address)) this.#answered(ip, node, container, grant.eni, coolingOffered, nowMs);
   }
 
@@ -60,6 +62,8 @@ export class Witness {
     const disk = this.leased.get(ip);
     if (disk === undefined || disk.node !== node || disk.sandbox !== `${container}/eth0`)
       this.#report('10', `${ip} was answered to ${container}, on disk it is ${disk?.sandbox ?? 'nobody'}'s`);
+    if (this.#there.get(ip) !== eniId && !this.touched.has(eniId))
+      this.#report('1', `${ip} was answered to ${container}, and ${eniId} does not have it here`);
     const restUntilMs = this.restUntilMs.get(ip) ?? 0;
     if (restUntilMs > nowMs && !coolingOffered && !this.touched.has(eniId))
       this.#report(
@@ -138,6 +142,11 @@ export class Witness {
 
   /** Invariant 2, as things happen in the cloud. */
   happened(event: VpcEvent): void {
+    if (event.type === 'attached') for (const ip of [...event.ipv4, ...event.ipv6]) this.#there.set(ip, event.eniId);
+    if (event.type === 'addressAssigned' && event.instanceId !== null) this.#there.set(event.ip, event.eniId);
+    if (event.type === 'addressReleased') this.#there.delete(event.ip);
+    if (event.type === 'detached')
+      for (const [ip, eniId] of this.#there) if (eniId === event.eniId) this.#there.delete(ip);
     if (event.type === 'addressReleased') {
       if (this.outOfBand) this.lost(event.ip);
       else {

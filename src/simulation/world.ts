@@ -49,6 +49,14 @@ const WATCH_MS = 6 * 60_000;
 /** A run that never comes to rest must end. */
 const STEPS_MAX = 200_000;
 
+function awayUntil(before: SimNode['awayUntilMs'], { who, forMs }: Deed & { do: 'away' }, nowMs: number) {
+  const endMs = nowMs + forMs;
+  return {
+    cloud: who === 'metadata' ? before.cloud : Math.max(before.cloud, endMs),
+    metadata: who === 'cloud' ? before.metadata : Math.max(before.metadata, endMs),
+  };
+}
+
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 export type WorldOptions = {
@@ -151,6 +159,7 @@ export class World {
       Object.assign(node.failing, { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 });
       node.shortLists = 0;
       node.slowApiMs = 0;
+      node.awayUntilMs = { cloud: 0, metadata: 0 };
     }
     await this.#settled();
     await this.#until(this.clock.nowMs() + CALM_MS / 3);
@@ -315,6 +324,9 @@ export class World {
         this.clock.after(decision.forMs, () => {
           node.slowApiMs = 0;
         });
+        return;
+      case 'away':
+        if (node !== undefined) node.awayUntilMs = awayUntil(node.awayUntilMs, decision, this.clock.nowMs());
         return;
       case 'shortLists':
         if (node !== undefined) node.shortLists = decision.times;

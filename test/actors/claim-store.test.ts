@@ -13,7 +13,7 @@ t.test('an empty store is not whole until somebody says so, and stays so over re
   const disk: MemoryDisk = new Map();
   const open = () => ({ store: memoryStore(disk), log: silent });
   t.equal(await claimStore(open(), 'i-1'), false);
-  t.strictSame(metaOf(disk), { version: 1, readableFrom: 1, instanceId: 'i-1', whole: false });
+  t.strictSame(metaOf(disk), { version: 1, readableFrom: 1, instanceId: 'i-1', whole: false, remembersEnis: true });
   t.equal(await claimStore(open(), 'i-1'), false, 'also after a crash');
   await markWhole(memoryStore(disk));
   t.equal(await claimStore(open(), 'i-1'), true);
@@ -26,6 +26,22 @@ t.test('a store of before there was such a record is whole', async (t) => {
   t.equal(await claimStore({ store, log: silent }, 'i-1'), true);
   t.match(metaOf(disk), { version: 1, instanceId: 'i-1', whole: true });
   t.equal(disk.get('leases')?.size, 1);
+});
+
+t.test('what is remembered of ENIs goes when a program that does not remember had the store', async (t) => {
+  const disk: MemoryDisk = new Map();
+  const store = memoryStore(disk);
+  const record = { type: 'put', in: 'enis', key: 'eni-1', value: { version: 1 } } as const;
+  await claimStore({ store, log: silent }, 'i-1');
+  await store.write([record]);
+  await claimStore({ store, log: silent }, 'i-1');
+  t.equal((await store.read('enis')).length, 1, 'kept over restarts');
+  // What a program of before writes when it takes the store.
+  const { remembersEnis: _, ...older } = metaOf(disk);
+  await store.write([{ type: 'put', in: 'meta', key: 'store', value: older }]);
+  await claimStore({ store, log: silent }, 'i-1');
+  t.strictSame(await store.read('enis'), []);
+  t.match(metaOf(disk), { remembersEnis: true });
 });
 
 t.test('P7: the store of another instance is set aside, told of by name, and nothing of it is read', async (t) => {

@@ -18,6 +18,7 @@ import { FakeHost } from '../../src/simulation/fake-host.ts';
 import { FakeKernel } from '../../src/simulation/fake-kernel.ts';
 import { FakeKubernetes } from '../../src/simulation/fake-kubernetes.ts';
 import { FakeSandboxes } from '../../src/simulation/fake-sandboxes.ts';
+import { reachable } from '../../src/simulation/outages.ts';
 import type { Settings as CloudSettings, Profile } from '../../src/vpc/settings.ts';
 import { defaultTopology, type Topology } from '../../src/vpc/topology.ts';
 import { ENI_FACTORY } from '../../statecharts/receptionist.ts';
@@ -79,17 +80,26 @@ export async function oneNode(options: {
         if ('id' in actorRef && actorRef.id === ENI_FACTORY) factory = actorRef as AnyActorRef;
       },
       ports: {
-        cloud: ecsCloud({
-          accessKeyId: LAB_ACCESS_KEY.accessKeyId,
-          accessKeySecret: LAB_ACCESS_KEY.accessKeySecret,
-          timeoutMs: options.timeoutMs ?? 5_000,
-          rateLimits: {},
-          region: async () => topology.regionId,
-          ecsEndpoint: endpoint,
-          vpcEndpoint: endpoint,
-          scheme: 'http',
-        }),
-        metadata: { identity: async () => identityOf(cloud), enis: async () => [] },
+        cloud: reachable(
+          ecsCloud({
+            accessKeyId: LAB_ACCESS_KEY.accessKeyId,
+            accessKeySecret: LAB_ACCESS_KEY.accessKeySecret,
+            timeoutMs: options.timeoutMs ?? 5_000,
+            rateLimits: {},
+            region: async () => topology.regionId,
+            ecsEndpoint: endpoint,
+            vpcEndpoint: endpoint,
+            scheme: 'http',
+          }),
+          () => away.cloud,
+        ),
+        metadata: {
+          identity: async () => {
+            if (away.metadata) throw new EnactorError('metadata', 'no route to host');
+            return identityOf(cloud);
+          },
+          enis: async () => [],
+        },
         store: failing(memoryStore(disk), {
           leases: () => {
             writesToFail -= 1;
@@ -110,6 +120,7 @@ export async function oneNode(options: {
       },
     });
   };
+  const away = { cloud: false, metadata: false };
   let factory: AnyActorRef | null = null;
   let writesToFail = 0;
   let intentsToFail = 0;
@@ -138,6 +149,8 @@ export async function oneNode(options: {
     /** Sends the factory what no message of ours is: it cannot go on. */
     poison: () => factory?.send({ type: 'eniChanged' }),
     cloud,
+    /** Who does not answer the node. */
+    away,
     disk,
     kernel,
     host,
@@ -165,6 +178,11 @@ export async function oneNode(options: {
       settings = { ...settings, ...changed };
       node = start();
       await node.whenServing(AbortSignal.timeout(10_000));
+    },
+    /** The same, not waiting for it to serve. */
+    begin: async () => {
+      await node.stop();
+      node = start();
     },
     serving: () => node.whenServing(AbortSignal.timeout(10_000)),
     stop: async () => {

@@ -50,7 +50,9 @@ export function replayed(records: readonly Input[], settings: Settings) {
   const cloudKeeper = timed(cloudKeeperMachine.provide(hands('listStrays')), instant);
   const supervisors = { leases, eniFactory, idlePool, kernelKeeper, cloudKeeper, garbageCollector };
   const machine = timed(
-    nodeMachine.provide({ actors: { ...unanswered('identify', 'recover'), ...supervisors } }),
+    nodeMachine.provide({
+      actors: { ...unanswered('identify', 'recover', 'recall', 'look', 'quiet'), ...supervisors },
+    }),
     instant,
   );
   const byName = new Map<string, AnyActorRef>();

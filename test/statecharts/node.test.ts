@@ -15,6 +15,7 @@ const facts = {
   securityGroupIds: [],
   seed: 0,
 };
+const found = { leases: [], enis: [], foreignEnis: 0 };
 const contextOf = (snapshot: AnyMachineSnapshot) => snapshot.context as NodeContext;
 const broken = [new EnactorError('metadata', 'no answer')];
 const sandbox = {
@@ -31,7 +32,10 @@ const explore = (): Graph =>
     input: { settings: { ...defaultSettings, nodeName: 'n' }, token: 't' },
     results: () => ({
       identify: { done: [at(facts)], error: broken },
-      recover: { done: [at({ leases: [], enis: [], foreignEnis: 0 })], error: broken },
+      recover: { done: [at(found)], error: broken },
+      recall: { done: [at(null), at({ facts, recovered: { ...found, unconfirmed: true } })], error: broken },
+      look: { done: [at({ askedMs: 0, attached: [], tagged: [], byId: [] })], error: broken },
+      quiet: { done: [undefined], error: [] },
       leases: { done: [], error: [new Error('leases died')] },
       eniFactory: { done: [], error: [new Error('factory died')] },
       idlePool: { done: [], error: [new Error('pool died')] },
@@ -45,8 +49,14 @@ const explore = (): Graph =>
       { type: 'forget', requestId: 'a', sandbox: 'c/eth0', atMs: 0 },
       { type: 'stop', atMs: 0 },
     ],
-    key: (snapshot) => [Math.min(contextOf(snapshot).failures, 3), contextOf(snapshot).missing],
+    key: (snapshot) => {
+      const { failures, missing, facts: known, recalled, seen } = contextOf(snapshot);
+      return [Math.min(failures, 3), missing, known !== null, recalled, seen !== null];
+    },
   });
+
+const SUPERVISOR_DIED =
+  /^xstate\.error\.actor\.(leases|eniFactory|idlePool|cloudKeeper|kernelKeeper|garbageCollector)$/;
 
 const edges = (graph: Graph, which: (vertex: Vertex, edge: Edge) => boolean) =>
   [...graph.values()].flatMap((vertex) =>
@@ -63,7 +73,7 @@ t.test('node: whatever fails while it starts, it can still serve, and it can alw
     trapped(graph, ({ state }) => state === 'stopped' || state === 'failed'),
     [],
   );
-  for (const state of ['starting.backingOff', 'recovering.backingOff'])
+  for (const state of ['starting.backingOff', 'recovering.backingOff', 'running.degraded.backingOff'])
     t.ok(
       [...graph.values()].some(
         (vertex) => vertex.state === state && contextOf(vertex.snapshot).missing[0]?.includes('no answer'),
@@ -77,8 +87,11 @@ t.test('node: a call is answered at once with the reason, or passed on, but neve
   const calls = edges(graph, (_, edge) => ['allocate', 'release'].includes(edge.event.type));
   t.ok(calls.length > 10);
   for (const { vertex, edge } of calls) {
+    const degraded = vertex.state.startsWith('running.degraded') && !vertex.state.endsWith('quieting');
     const passesOn =
-      vertex.state === 'running.serving' || (vertex.state === 'running.draining' && edge.event.type === 'release');
+      degraded ||
+      vertex.state === 'running.serving' ||
+      (vertex.state === 'running.draining' && edge.event.type === 'release');
     const [message, ...more] = edge.sent;
     t.equal(more.length, 0);
     if (passesOn) t.equal(message?.type, edge.event.type, `${vertex.state}: ${edge.event.type} is passed on`);
@@ -94,11 +107,36 @@ t.test('node: a call is answered at once with the reason, or passed on, but neve
 t.test('node: a supervisor that dies ends the node, and its words are kept', async (t) => {
   const ends = edges(
     explore(),
-    (vertex, edge) => vertex.state.startsWith('running') && edge.event.type.startsWith('xstate.error'),
+    (vertex, edge) => vertex.state.startsWith('running') && SUPERVISOR_DIED.test(edge.event.type),
   );
-  t.equal(new Set(ends.map(({ edge }) => edge.event.type)).size, 5);
+  t.equal(new Set(ends.map(({ edge }) => edge.event.type)).size, 6);
   for (const { edge } of ends) {
     t.match(edge.to, /^failed /);
     t.match(contextOf(edge.after).missing[0], /died/);
   }
+});
+
+t.test('node: what is remembered is served until the truth is known, and nobody is served in between', async (t) => {
+  const graph = explore();
+  const recalled = edges(graph, (_, { event, to }) => /remembering/.test(event.type) && to.startsWith('running'));
+  t.ok(recalled.length > 1, 'both from a failure and from impatience');
+  for (const { edge } of recalled) {
+    t.match(edge.to, /^running\.degraded\.(identifying|backingOff) /, 'it never counts as whole');
+    t.match(contextOf(edge.after).recovered, { unconfirmed: true });
+    t.not(contextOf(edge.after).missing.length, 0, 'and says who is away');
+  }
+  const looked = edges(graph, ({ state }, { event }) => state.endsWith('looking') && event.type.includes('done'));
+  for (const { edge } of looked) t.match(edge.to, /^running\.degraded\.quieting /);
+  const whole = edges(
+    graph,
+    ({ state }, { to }) => state.startsWith('running.degraded') && to.startsWith('recovering'),
+  );
+  t.ok(whole.length > 0);
+  for (const { vertex, edge } of whole) {
+    t.equal(vertex.state, 'running.degraded.quieting');
+    t.not(contextOf(edge.after).seen, null, 'what was looked up is not asked for again');
+  }
+  const serving = edges(graph, (_, { to }) => to.startsWith('running.serving'));
+  t.same(new Set(serving.filter(({ vertex }) => !/^(running\.serving|recovering)/.test(vertex.state))), new Set());
+  for (const { edge } of serving) t.not(contextOf(edge.after).recovered?.unconfirmed, true);
 });

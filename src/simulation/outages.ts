@@ -1,0 +1,67 @@
+/** Who is away when a node's daemon starts again: of a stream of its own, so that the other choices of a seed stay. */
+import { type Cloud, CloudError } from '../ports/cloud.ts';
+import type { Decision, Deed } from './plan.ts';
+import type { Seeded } from './seeded.ts';
+
+type Who = (Deed & { do: 'away' })['who'];
+
+/** States in which a call is about to take something away: whoever dies there must not believe what it remembers. */
+const TAKING = ['eni.inUse.unassigning', 'eni.detaching.calling', 'eni.deleting.calling'] as const;
+
+export function withOutages(plan: readonly Decision[], chance: Seeded): readonly Decision[] {
+  let made = 0;
+  /** Pods that come while nobody answers, some of which go again. */
+  const visitors = (node: number, fromMs: number, forMs: number): readonly Decision[] =>
+    Array.from({ length: chance.between(2, 6) }, (): readonly Decision[] => {
+      made += 1;
+      const container = `n${node}-v${made}`;
+      const atMs = fromMs + chance.between(100, Math.min(forMs, 60_000));
+      const add = { do: 'add', node, container, withinMs: 2_000, abortMs: null, atMs } as const;
+      const goes = chance.chance(0.6);
+      return goes ? [add, { do: 'del', node, container, atMs: atMs + chance.between(500, 90_000) }] : [add];
+    }).flat();
+  const all = plan.flatMap((decision): readonly Decision[] => {
+    if (!('node' in decision)) return [decision];
+    const { node, atMs } = decision;
+    const who: Who = chance.pick(['cloud', 'cloud', 'metadata', 'both'] as const);
+    const forMs = chance.pick([2_000, 20_000, 120_000, 400_000]);
+    const restarts = decision.do === 'crash' || decision.do === 'restart';
+    if (restarts && chance.chance(0.4)) {
+      const away = { do: 'away', node, who, forMs: decision.downMs + forMs, atMs } as const;
+      return [decision, away, ...visitors(node, atMs + decision.downMs, forMs)];
+    }
+    if (!chance.chance(0.02)) return [decision];
+    const point = chance.pick(['now', 'callSending', 'callCarriedOut', 'storeSynced'] as const);
+    const crash = { do: 'crash', node, point, nth: 1, downMs: 50, kept: chance.fraction() } as const;
+    const deeds = [crash, { do: 'away', node, who, forMs } as const];
+    const ambush = { do: 'ambush', node, state: chance.pick(TAKING), nth: chance.between(1, 2), deeds, atMs } as const;
+    return [decision, ambush, ...visitors(node, atMs, forMs)];
+  });
+  return all
+    .map((one, at) => ({ one, at }))
+    .sort((a, b) => a.one.atMs - b.one.atMs || a.at - b.at)
+    .map(({ one }) => one);
+}
+
+/** The cloud as a node sees it whose way there may be cut: what is under way is answered, nothing new leaves. */
+export function reachable(cloud: Cloud, away: () => boolean): Cloud {
+  const barred = <Args extends readonly unknown[], T>(call: (...args: Args) => Promise<T>) => {
+    return async (...args: Args): Promise<T> => {
+      if (away()) throw new CloudError('cloudUnreachable', 'EHOSTUNREACH, planted by the simulation', '');
+      return await call(...args);
+    };
+  };
+  return {
+    instanceLimits: barred(cloud.instanceLimits),
+    vSwitches: barred(cloud.vSwitches),
+    describeEnis: barred(cloud.describeEnis),
+    createEni: barred(cloud.createEni),
+    attachEni: barred(cloud.attachEni),
+    detachEni: barred(cloud.detachEni),
+    deleteEni: barred(cloud.deleteEni),
+    assignIpv4: barred(cloud.assignIpv4),
+    unassignIpv4: barred(cloud.unassignIpv4),
+    assignIpv6: barred(cloud.assignIpv6),
+    unassignIpv6: barred(cloud.unassignIpv6),
+  };
+}
