@@ -16,7 +16,7 @@ import { EnactorError } from '../core/errors.ts';
 import { backendOver } from './backend.ts';
 import { systemClock } from './clock.ts';
 import { CONFLIST_NAME, installConflist } from './conflist.ts';
-import { exclusive } from './exclusive.ts';
+import { type Exclusive, exclusive } from './exclusive.ts';
 import type { Flags } from './flags.ts';
 import { Gate } from './gate.ts';
 import { letHeldBackGo } from './held-back.ts';
@@ -32,7 +32,7 @@ const DRAIN_MS = 10_000;
 const LAST_ANSWERS_MS = 100;
 const PENDING_DELETES_MS = 2_000;
 const HELD_BACK_MS = 2_000;
-const SOCKETS_MS = 5_000;
+const PATHS_MS = 1_000;
 const CONFLIST_RETRY_MS = 5_000;
 
 /**
@@ -42,7 +42,7 @@ const CONFLIST_RETRY_MS = 5_000;
 export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, onStarted: () => void): Promise<void> {
   const config = readConfig(flags);
   for (const note of config.notes) log.warn({ config: flags.config }, note);
-  const { store, release } = await exclusive(join(flags.dataDir, 'db'), flags.lockFile, stop);
+  const { store, restoreLock, release } = await exclusive(join(flags.dataDir, 'db'), flags.lockFile, stop);
   try {
     let system: NodeSystem | null = null;
     const gate = new Gate();
@@ -72,7 +72,7 @@ export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, o
       const end = AbortSignal.any([stop, ending.signal]);
       const heldBack = { ...system, host: ports.host, kubernetes, store, nodeName: flags.nodeName, log };
       void every(HELD_BACK_MS, end, async () => void (await letHeldBackGo(heldBack, end)));
-      await goOn(flags, config, log, system, servers, end);
+      await goOn(flags, config, log, system, { ...servers, restoreLock }, end);
     } finally {
       ending.abort();
       log.info({ drainMs: DRAIN_MS }, 'daemon stopping');
@@ -89,20 +89,23 @@ export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, o
   }
 }
 
-/** Resolves when `end` fires, rejects when the actors or the sockets are lost. */
+type Paths = Pick<Servers, 'restore'> & Pick<Exclusive, 'restoreLock'>;
+
+/** Resolves when `end` fires, rejects when the actors are lost, or somebody else has taken a socket's place or the lock. */
 async function goOn(
   flags: Flags,
   config: Config,
   log: RootLog,
   system: NodeSystem,
-  servers: Servers,
+  paths: Paths,
   end: AbortSignal,
 ): Promise<void> {
   const failures = [
     system.failed.then((error) => Promise.reject(new EnactorError('internal', `the actors failed: ${error.message}`))),
-    every(SOCKETS_MS, end, async () => {
-      const lost = servers.lost();
-      if (lost !== null) throw new EnactorError('internal', `socket ${lost} was taken away`);
+    // A clean-up of temporary files takes them all; whoever dials finds nobody until they are back.
+    every(PATHS_MS, end, async () => {
+      if (paths.restoreLock()) log.warn({ path: flags.lockFile }, 'the lock file was deleted: made and locked anew');
+      for (const path of await paths.restore()) log.warn({ path }, 'the socket was deleted: made anew');
     }),
     every(
       PENDING_DELETES_MS,

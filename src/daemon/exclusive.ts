@@ -13,7 +13,14 @@ import { tryFileLock } from './file-lock.ts';
 const LOCK_WAIT_MS = 5_000;
 const LOCK_POLL_MS = 200;
 
-export type Exclusive = { readonly store: Store; release(): Promise<void> };
+export type Exclusive = {
+  readonly store: Store;
+  /**
+   * Takes the lock anew when its file was deleted or replaced; true when it was. Throws EnactorError when somebody else has it by now.
+   */
+  restoreLock(): boolean;
+  release(): Promise<void>;
+};
 
 /** Rejects with EnactorError: `already running` when another daemon keeps a lock for five seconds, else what is wrong with a path. */
 export async function exclusive(databasePath: string, lockPath: string, signal: AbortSignal): Promise<Exclusive> {
@@ -27,12 +34,18 @@ export async function exclusive(databasePath: string, lockPath: string, signal: 
     }
   });
   try {
-    const lock = await waited(untilMs, signal, async () => {
-      const held = `already running: another daemon holds ${lockPath}`;
-      return tryFileLock(lockPath) ?? new EnactorError('notReady', held);
-    });
+    const held = `already running: another daemon holds ${lockPath}`;
+    let lock = await waited(untilMs, signal, async () => tryFileLock(lockPath) ?? new EnactorError('notReady', held));
     return {
       store,
+      restoreLock() {
+        if (lock.stillOurs()) return false;
+        const next = tryFileLock(lockPath);
+        if (next === null) throw new EnactorError('notReady', held);
+        lock.release();
+        lock = next;
+        return true;
+      },
       async release() {
         await store.close();
         lock.release();

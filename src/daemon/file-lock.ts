@@ -3,7 +3,7 @@
  * the two never manage one node at once.
  * Source: flock(2); Terway's /var/run/eni/terwayd.lock.
  */
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, fstatSync, lstatSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import koffi from 'koffi';
 import { EnactorError } from '../core/errors.ts';
@@ -12,13 +12,26 @@ const LOCK_EX = 2;
 const LOCK_NB = 4;
 const EWOULDBLOCK = 11;
 
-export type FileLock = { release(): void };
+export type FileLock = {
+  /** Whether the file at the path is the one that is locked: else whoever comes locks another one. */
+  stillOurs(): boolean;
+  release(): void;
+};
 
 /** null when somebody else holds it. The file is made if missing and never removed. Throws EnactorError naming the path. */
 export function tryFileLock(path: string): FileLock | null {
   const flock = koffi.load('libc.so.6').func('int flock(int fd, int operation)');
   const fd = opened(path);
-  if (flock(fd, LOCK_EX | LOCK_NB) === 0) return { release: () => closeSync(fd) };
+  if (flock(fd, LOCK_EX | LOCK_NB) === 0) {
+    const { ino, dev } = fstatSync(fd);
+    return {
+      stillOurs() {
+        const now = lstatSync(path, { throwIfNoEntry: false });
+        return now?.ino === ino && now.dev === dev;
+      },
+      release: () => closeSync(fd),
+    };
+  }
   const errno = koffi.errno();
   closeSync(fd);
   if (errno === EWOULDBLOCK) return null;

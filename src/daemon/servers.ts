@@ -8,8 +8,8 @@ import type { Log } from '../ports/log.ts';
 import type { Flags } from './flags.ts';
 
 export type Servers = {
-  /** The path of a socket that is no longer the file we bound, or null. */
-  lost(): string | null;
+  /** Binds anew what somebody has deleted, and tells the paths. Rejects with EnactorError when something else is in its place. */
+  restore(): Promise<readonly string[]>;
   /** Takes nobody new; callers that are served stay connected. */
   close(): void;
   /** Cuts every connection. */
@@ -42,7 +42,11 @@ export async function startServers(
     throw thrown;
   }
   return {
-    lost: () => bound.find((socket) => !socket.stillOurs())?.path ?? null,
+    async restore() {
+      const restored: string[] = [];
+      for (const socket of bound) if (await socket.restore()) restored.push(socket.path);
+      return restored;
+    },
     close,
     destroy() {
       grpc.destroy();

@@ -31,7 +31,7 @@ type Key = Pick<Sandbox, 'containerId' | 'ifName'>;
 export function writeDeletionNote(dataDir: string, sandbox: Sandbox, atMs: number): void {
   const directory = `${dataDir}/${PENDING_DELETES_DIRECTORY}`;
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory);
     const name = fileName(sandbox);
     const notes = readdirSync(directory).filter((each) => each.endsWith(PENDING_DELETE_SUFFIX));
     if (notes.length >= PENDING_DELETES_MAX && !notes.includes(name)) {
@@ -43,6 +43,17 @@ export function writeDeletionNote(dataDir: string, sandbox: Sandbox, atMs: numbe
     if (error instanceof CniError) throw error;
     const text = `cannot note the deletion in ${directory}: ${error instanceof Error ? error.message : error}`;
     throw new CniError(CNI_CODE.tryAgainLater, text, '', error);
+  }
+}
+
+/** Of a read-only disk Node's own recursion says only that the directory is not there. */
+function makeDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code === 'ENOENT') mkdirSync(directory, { recursive: true, mode: 0o700 });
+    else if (code !== 'EEXIST') throw error;
   }
 }
 

@@ -7,7 +7,7 @@
  * each: what else the machine does only ever adds.
  */
 
-import { deletePodRules } from '../../src/adapters/datapath/host-veth.ts';
+import { deletePodRules } from '../../src/adapters/datapath/pod-rules.ts';
 import { openKoffiLibc } from '../../src/adapters/netlink/libc-koffi.ts';
 import { Netlink } from '../../src/adapters/netlink/netlink.ts';
 import { deleteLink } from '../../src/adapters/netlink/wire/link.ts';

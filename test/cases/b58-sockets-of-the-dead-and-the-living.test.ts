@@ -1,10 +1,19 @@
 /**
  * B58: a crash leaves socket files and locks behind, and cleaning up must neither block the next start nor hurt a daemon that lives.
- * Parts (a), (b) and (c) for the daemon's three sockets, its lock and its database.
+ * All four parts for the daemon's three sockets, its lock and its database.
  */
 import '../lab/in-box.ts';
 
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { mount } from '../../src/lab/netns/libc.ts';
@@ -96,3 +105,36 @@ t.test('B58 (c): what is no socket is named, and left as it is', async (t) => {
   await daemon.serving();
   t.strictSame(await daemon.stop(), { code: 0, signal: null }, 'a directory that is missing is made');
 });
+
+t.test(
+  'B58 (d): what is deleted under a running daemon, a socket or all of them with the lock, is there again',
+  async (t) => {
+    const here = await machine(t);
+    here.addPod('p');
+    const run = join(here.dir, 'run');
+    const at = (name: string) => join(run, name);
+    const flags = { jsonSocket: at('j'), grpcSocket: at('g'), debugSocket: at('d'), lockFile: at('lock') };
+    const daemon = here.start(flags);
+    await daemon.serving();
+    const granted = await call(flags.jsonSocket, 'AllocIP', 'p');
+    t.equal(granted.status, 200);
+
+    rmSync(flags.jsonSocket);
+    await t.rejects(call(flags.jsonSocket, 'GetIPInfo', 'p'), { code: 'ENOENT' });
+    await daemon.until(async () => (await call(flags.jsonSocket, 'GetIPInfo', 'p')).status === 200);
+    t.equal(lstatSync(flags.jsonSocket).mode & 0o777, 0o600);
+    t.equal(daemon.log.split('the socket was deleted: made anew').length, 2, 'said once');
+
+    rmSync(run, { recursive: true });
+    await daemon.until(async () => ['j', 'g', 'd', 'lock'].every((name) => existsSync(at(name))));
+    t.strictSame(await call(flags.jsonSocket, 'GetIPInfo', 'p'), granted);
+    t.match((await daemon.report()).state, /serving/);
+    t.match(daemon.log, /the lock file was deleted: made and locked anew/);
+    const second = here.start({ ...flags, dataDir: join(here.dir, 'other-data') });
+    t.strictSame(await second.ended, { code: 1, signal: null }, 'the lock keeps others out');
+    t.match(second.log, /already running: another daemon holds .*lock/);
+    t.strictSame(await call(flags.jsonSocket, 'GetIPInfo', 'p'), granted, 'and the first is reached all the while');
+    t.strictSame(await daemon.stop(), { code: 0, signal: null });
+    t.strictSame(readdirSync(run), ['lock'], 'nothing else is left');
+  },
+);

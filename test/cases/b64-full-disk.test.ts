@@ -1,24 +1,75 @@
 /**
- * B64: the disk of the store is full (24 MiB, a tmpfs of the test's own mount namespace) while pods come and go. Nothing is answered that is
- * not on disk, releases are kept, the daemon lives, and all goes on by itself when there is room. A read-only remount is refused by the
- * kernel while the log is open for writing; what a write meets on such a disk takes the same way (test/adapters/level).
+ * B64: the disk of the store is full, or read-only (24 MiB, a tmpfs of the test's own mount namespace), while pods come and go. Nothing is
+ * answered that is not on disk, releases are kept, the daemon lives, and all goes on by itself when it can be written again.
+ *
+ * The kernel refuses a read-only remount while the log is open for writing. So it comes at the moment it can on a real node: a write has failed
+ * (the disk was full), the log is closed, and before it is opened again the file system is read-only.
  */
 import '../lab/in-box.ts';
 
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { mount } from '../../src/lab/netns/libc.ts';
-import { call, machine } from '../daemon/machine.ts';
+import { mount, SystemCallError } from '../../src/lab/netns/libc.ts';
+import { writeDeletionNote } from '../../src/plugin/deletion-notes.ts';
+import { call, type Machine, machine } from '../daemon/machine.ts';
 
 const POD_MAX = 40;
+const MS_RDONLY = 1;
+const MS_REMOUNT = 32;
+const EBUSY = 16;
 
 t.setTimeout(120_000);
 
+/** A small disk for the store. */
+class Disk {
+  readonly #path: string;
+
+  constructor({ paths }: Machine) {
+    this.#path = paths.dataDir;
+    mkdirSync(this.#path);
+    mount('tmpfs', this.#path, 'tmpfs', 'size=24m');
+  }
+
+  /** Page by page to the very end, so that not even one record fits. */
+  fill(): void {
+    for (let nth = 0; statfsSync(this.#path).bavail > 0; nth += 1) {
+      const { bavail, bsize } = statfsSync(this.#path);
+      try {
+        writeFileSync(this.#ballast(nth), Buffer.alloc(bavail * bsize));
+      } catch {
+        return;
+      }
+    }
+  }
+
+  makeRoom(): void {
+    for (let nth = 0; nth < 100; nth += 1) rmSync(this.#ballast(nth), { force: true });
+  }
+
+  /** False while somebody has a file open for writing. */
+  readOnly(): boolean {
+    try {
+      mount('tmpfs', this.#path, 'tmpfs', '', MS_REMOUNT | MS_RDONLY);
+      return true;
+    } catch (error) {
+      if (error instanceof SystemCallError && error.errno === EBUSY) return false;
+      throw error;
+    }
+  }
+
+  writable(): void {
+    mount('tmpfs', this.#path, 'tmpfs', '', MS_REMOUNT);
+  }
+
+  #ballast(nth: number): string {
+    return join(this.#path, `ballast-${nth}`);
+  }
+}
+
 t.test('B64: a full disk costs new pods their address until there is room, and nothing else', async (t) => {
-  const here = await machine(t, { cool_down: '0s', max_pool_size: 5 });
-  mkdirSync(here.paths.dataDir);
-  mount('tmpfs', here.paths.dataDir, 'tmpfs', 'size=24m');
+  const here = await machine(t, { cool_down: '0s', max_pool_size: 5, min_pool_size: 5 });
+  const disk = new Disk(here);
   const socket = here.paths.jsonSocket;
   for (let n = 0; n < POD_MAX; n += 1) here.addPod(`p${n}`);
   const daemon = here.start();
@@ -26,22 +77,7 @@ t.test('B64: a full disk costs new pods their address until there is room, and n
   const answered = new Map<string, unknown>();
   for (const pod of ['p0', 'p1', 'p2']) answered.set(pod, (await call(socket, 'AllocIP', pod)).body);
 
-  const ballast = join(here.paths.dataDir, 'ballast');
-  const fill = (): void => {
-    // Page by page to the very end, so that not even one record fits.
-    for (let nth = 0; statfsSync(here.paths.dataDir).bavail > 0; nth += 1) {
-      const { bavail, bsize } = statfsSync(here.paths.dataDir);
-      try {
-        writeFileSync(`${ballast}-${nth}`, Buffer.alloc(bavail * bsize));
-      } catch {
-        return;
-      }
-    }
-  };
-  const makeRoom = (): void => {
-    for (let nth = 0; nth < 100; nth += 1) rmSync(`${ballast}-${nth}`, { force: true });
-  };
-  fill();
+  disk.fill();
   // What is left of the last page may hold a few records yet: each that was answered has to be on disk.
   let refusal: unknown = null;
   let next = 3;
@@ -49,7 +85,7 @@ t.test('B64: a full disk costs new pods their address until there is room, and n
     const { status, body } = await call(socket, 'AllocIP', `p${next}`);
     if (status === 200) answered.set(`p${next}`, body);
     else refusal = { status, body };
-    fill();
+    disk.fill();
   }
   t.match(refusal, { status: 503, body: { message: /cannot (write|open).*No space left/ } }, 'refused as try-again');
   t.match((await daemon.report()).store, { failing: { why: /No space left/ } }, 'and told in the report');
@@ -58,7 +94,7 @@ t.test('B64: a full disk costs new pods their address until there is room, and n
   t.strictSame((await call(socket, 'GetIPInfo', 'p1')).body, answered.get('p1'), 'who has an address keeps it');
   t.equal((await daemon.report()).leases.length, answered.size);
 
-  makeRoom();
+  disk.makeRoom();
   await daemon.until(async () => (await call(socket, 'ReleaseIP', 'p0')).status === 200);
   answered.delete('p0');
   await daemon.until(async () => (await call(socket, 'AllocIP', `p${next}`)).status === 200);
@@ -66,14 +102,14 @@ t.test('B64: a full disk costs new pods their address until there is room, and n
   t.equal((await daemon.report()).store?.failing, null, 'mended without a restart');
 
   await daemon.kill();
-  fill();
+  disk.fill();
   const cramped = here.start();
   const ended = await Promise.race([cramped.ended, cramped.serving().then(() => null)]);
   if (ended !== null) {
     t.strictSame(ended, { code: 1, signal: null }, 'a start without room says so and ends');
     t.match(cramped.log, /enactord: cannot open the database.*No space left/);
   } else await cramped.kill();
-  makeRoom();
+  disk.makeRoom();
 
   const again = here.start();
   await again.serving();
@@ -81,5 +117,82 @@ t.test('B64: a full disk costs new pods their address until there is room, and n
   for (const [pod, body] of answered)
     t.strictSame((await call(socket, 'GetIPInfo', pod)).body, body, `${pod} after it all`);
   t.equal((await again.report()).leases.length, answered.size, 'bookings equal what was answered');
+  t.strictSame(await again.stop(), { code: 0, signal: null });
+});
+
+t.test('B64: a read-only disk is told by its name, loses no DEL and doubles nothing', async (t) => {
+  const here = await machine(t, { cool_down: '0s', max_pool_size: 5, min_pool_size: 5 });
+  const disk = new Disk(here);
+  const socket = here.paths.jsonSocket;
+  for (let n = 0; n < POD_MAX; n += 1) here.addPod(`p${n}`);
+  const daemon = here.start();
+  await daemon.serving();
+  const answered = new Map<string, unknown>();
+  for (const pod of ['p0', 'p1', 'p2']) answered.set(pod, (await call(socket, 'AllocIP', pod)).body);
+
+  disk.fill();
+  let next = 3;
+  for (; next < POD_MAX - 20; next += 1) {
+    const { status, body } = await call(socket, 'AllocIP', `p${next}`);
+    if (status !== 200) break;
+    answered.set(`p${next}`, body);
+    disk.fill();
+  }
+  await daemon.until(async () => disk.readOnly());
+  const { ledger } = here.cloud.live.gateway;
+  const isRefused = async (method: 'AllocIP' | 'ReleaseIP', pod: string) => {
+    const { status, body } = await call(socket, method, pod);
+    return status === 503 && /Read-only file system/.test((body as { message: string }).message);
+  };
+  // The last reason that was met is told until the next try.
+  await daemon.until(() => isRefused('AllocIP', `p${next}`));
+  const { lastSeq } = ledger;
+  for (let n = next; n < next + 10; n += 1) t.ok(await isRefused('AllocIP', `p${n}`), `p${n} is to try again`);
+  t.match((await daemon.report()).store, { failing: { why: /Read-only file system/ } });
+  t.ok(await isRefused('ReleaseIP', 'p0'), 'a release that cannot be written is no success: the kubelet asks again');
+  t.equal((await daemon.report()).leases.length, answered.size, 'and nothing of it was done');
+  t.strictSame((await call(socket, 'GetIPInfo', 'p1')).body, answered.get('p1'), 'who has an address keeps it');
+  t.strictSame(
+    ledger.read(lastSeq, null).filter(({ changed }) => changed),
+    [],
+    'what cannot be noted is not done in the cloud',
+  );
+  const pod = { namespace: 'default', name: 'p0', uid: null };
+  const sandbox = { containerId: 'sandbox-p0', ifName: 'eth0', netns: '', network: '', pod };
+  t.throws(
+    () => writeDeletionNote(here.paths.dataDir, sandbox, Date.now()),
+    { code: 11, message: /EROFS/ },
+    'were the daemon away, the plugin too would have DEL tried again',
+  );
+  const other = here.start();
+  t.match(await other.ended, { code: 1 }, 'a start says so and ends');
+  t.match(other.log, /enactord: cannot open the database.*Read-only file system|already running/);
+
+  disk.writable();
+  disk.makeRoom();
+  await daemon.until(async () => (await call(socket, 'ReleaseIP', 'p0')).status === 200);
+  answered.delete('p0');
+  for (let n = next; n < next + 10; n += 1) {
+    await daemon.until(async () => (await call(socket, 'AllocIP', `p${n}`)).status === 200);
+    answered.set(`p${n}`, (await call(socket, 'AllocIP', `p${n}`)).body);
+  }
+  const report = await daemon.report();
+  t.equal(report.store?.failing, null, 'mended without a restart');
+  t.equal(report.store?.setAside, null, 'and it is no damage');
+  const ips = report.leases.map(({ grant }) => grant.address.ipv4);
+  t.equal(new Set(ips).size, answered.size, 'no address twice, none lost');
+  await daemon.until(async () => {
+    const { enis } = await daemon.report();
+    const booked = enis.flatMap((eni) => eni.addresses.map(({ ipv4 }) => ipv4)).sort();
+    const there = here.cloud.model.truth(Date.now()).enis.flatMap((eni) => (eni.type === 'Primary' ? [] : eni.ipv4));
+    return booked.join() === there.sort().join();
+  });
+
+  await daemon.kill();
+  const again = here.start();
+  await again.serving();
+  for (const [name, body] of answered)
+    t.strictSame((await call(socket, 'GetIPInfo', name)).body, body, `${name} after it all`);
+  t.equal((await again.report()).leases.length, answered.size);
   t.strictSame(await again.stop(), { code: 0, signal: null });
 });

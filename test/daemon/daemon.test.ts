@@ -1,6 +1,6 @@
 import '../lab/in-box.ts';
 
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { writeDeletionNote } from '../../src/plugin/deletion-notes.ts';
@@ -79,11 +79,14 @@ t.test('daemon: callers wait for nobody while it starts, and a call under way is
   t.strictSame(await stopped, { code: 0, signal: null });
 });
 
-t.test('daemon: it ends when its socket is taken away', async (t) => {
+t.test('daemon: it ends when something else is in the place of its socket', async (t) => {
   const here = await machine(t);
   const daemon = here.start();
   await daemon.serving();
-  rmSync(here.paths.jsonSocket);
+  const beside = `${here.paths.jsonSocket}.new`;
+  writeFileSync(beside, 'precious');
+  renameSync(beside, here.paths.jsonSocket);
   t.strictSame(await daemon.ended, { code: 70, signal: null });
   t.match(daemon.log, /socket .*j\.sock was taken away/);
+  t.equal(readFileSync(here.paths.jsonSocket, 'utf8'), 'precious');
 });

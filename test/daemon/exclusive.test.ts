@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { exclusive } from '../../src/daemon/exclusive.ts';
@@ -49,5 +49,22 @@ t.test('exclusive: waiting ends with the signal', async (t) => {
   const dir = t.testdir();
   const first = await exclusive(join(dir, 'db'), join(dir, 'lock'), never);
   await t.rejects(exclusive(join(dir, 'db'), join(dir, 'lock'), AbortSignal.timeout(50)), { name: 'AbortError' });
+  await first.release();
+});
+
+t.test('exclusive: a lock file that was deleted is locked anew, unless somebody else was quicker', async (t) => {
+  const dir = t.testdir();
+  const lockPath = join(dir, 'run', 'lock');
+  const first = await exclusive(join(dir, 'db'), lockPath, never);
+  t.equal(first.restoreLock(), false);
+  rmSync(join(dir, 'run'), { recursive: true });
+  t.equal(first.restoreLock(), true);
+  t.equal(tryFileLock(lockPath), null, 'it is held');
+  t.equal(first.restoreLock(), false);
+  rmSync(lockPath);
+  const other = tryFileLock(lockPath);
+  t.ok(other);
+  t.throws(() => first.restoreLock(), { message: /another daemon holds .*lock/ });
+  other?.release();
   await first.release();
 });

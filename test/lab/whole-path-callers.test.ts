@@ -222,19 +222,14 @@ t.test('callers: whoever leaves has cancelled, over either socket', { skip }, as
   });
 });
 
-t.test('callers: a socket that is removed under the daemon ends it, and the next one is well', { skip }, async (t) => {
+t.test('callers: a socket that is removed under the daemon is made anew', { skip }, async (t) => {
   await walk(t, {}, async (runtime) => {
     const { node } = runtime;
     const sandbox = runtime.newPod('p');
     const { ip } = await runtime.add(sandbox);
     for (const socket of [node.grpcSocket]) {
       rmSync(socket);
-      const end = await node.daemon?.ended;
-      t.match(end, { code: 70, signal: null }, 'whoever supervises it starts it again');
-      t.match((await node.daemon?.logTail(20))?.join('\n'), `socket ${socket} was taken away`);
-      node.startDaemon();
-      await node.whenServing(30_000);
-      t.ok(lstatSync(socket).isSocket());
+      await eventually('it is there again', async () => lstatSync(socket).isSocket());
       t.equal(await runtime.stateOf(ip), 'bound');
     }
     await runtime.invariants(t, new Map([[sandbox, ip]]));

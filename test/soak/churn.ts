@@ -6,7 +6,7 @@
  * and no schedule.
  */
 import { setMaxListeners } from 'node:events';
-import { cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openKoffiLibc } from '../../src/adapters/netlink/libc-koffi.ts';
@@ -206,7 +206,8 @@ class Churn {
     while (await this.#pause(random.chance(0.15) ? random.between(20, 700) : random.between(1_000, longestMs))) {
       const daemon = node.daemon;
       if (daemon === null || daemon.pid === null) throw new Error('there is no daemon to kill');
-      const politely = random.chance(0.2);
+      // One that has only begun ends by the signal itself.
+      const politely = random.chance(0.2) && (await isServing(node.debugSocket));
       this.#excuses.gone(performance.now());
       if (politely) {
         const { code, signal } = await daemon.stop();
@@ -249,6 +250,8 @@ class Churn {
     const random = this.#random('flush');
     while (await this.#pause(random.between(500, short ? 4_000 : 15_000))) {
       const what = FLUSHES[random.between(0, FLUSHES.length - 1)] ?? 'rules';
+      // A clean-up of temporary files: no pod may notice.
+      if (random.chance(0.15)) rmSync(this.#runtime.node.jsonSocket, { force: true });
       this.#excuses.broken(performance.now(), what);
       this.#mischief.flush(what, () => random.chance(0.5));
       this.#count.flushes += 1;
@@ -308,7 +311,7 @@ class Churn {
     this.#verdict.fail(`a ping of ${ip} at ${seconds} s was lost (${why}), and nothing was broken`);
   }
 
-  /** Leases are those of pods that live, nothing is kept for others, and the last thing that was broken has been repaired. */
+  /** Leases and rules are those of pods that live, nothing is kept for others, and the last thing that was broken has been repaired. */
   async #settle(): Promise<void> {
     await eventually('what was broken is repaired', async () => {
       this.#count.routingFaults = this.#lab.refused().routingFault;
@@ -318,6 +321,10 @@ class Churn {
       const { leases, pool } = await this.#runtime.report();
       const [held, living] = [leases.map(({ grant }) => grant.address.ipv4), [...this.#live.values()]];
       return pool?.counts.reserved === 0 && held.sort().join() === living.sort().join();
+    });
+    await eventually('what dead pods left on the host is gone', async () => {
+      const living = new Set(this.#live.values());
+      return this.#mischief.ruled().every((ip) => living.has(ip));
     });
   }
 

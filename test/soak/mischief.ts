@@ -80,6 +80,11 @@ export class Mischief {
     }
   }
 
+  /** Whose addresses there are rules about. */
+  ruled(): readonly string[] {
+    return this.#podRules().map(({ source, destination }) => (source ?? destination)?.ip ?? '');
+  }
+
   /** Whose addresses `lease` would take now: the primary one of each ENI. */
   primaries(): readonly string[] {
     return this.#enis().map(({ primary }) => primary);

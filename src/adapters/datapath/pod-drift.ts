@@ -17,7 +17,8 @@ import type { Fix } from './fix.ts';
 import { GONE, isHostVeth } from './host-veth.ts';
 import type { HostView } from './host-view.ts';
 import { hostSysctls } from './pod-network.ts';
-import { FROM_POD_PRIORITY, hostPrefix, podRules, TO_POD_PRIORITY } from './pod-plan.ts';
+import { hostPrefix, podRules } from './pod-plan.ts';
+import { deletable, isOurPodRule, isPodRule } from './pod-rules.ts';
 import { ALIAS_MARK, type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
 import { differing } from './sysctl.ts';
 
@@ -96,7 +97,10 @@ function ruleFixes(view: HostView, ip: string, { routeTable }: PodKept, pod: str
   const wanted = podRules(ip, routeTable);
   const about = (rule: NewRule) => ({ kind: 'podRule', object: ruleText(rule), pod }) as const;
   // One of our priorities that leads elsewhere comes first or last by chance: it goes.
-  const wrong = there.filter((rule) => !wanted.some((each) => isSame(rule, each)));
+  const wrong = deletable(
+    there.filter((rule) => !wanted.some((each) => isSame(rule, each))),
+    view.rulesOf(ip),
+  );
   const missing = wanted.filter((each) => !there.some((rule) => isSame(rule, each)));
   return [
     ...wrong.map(
@@ -109,13 +113,6 @@ function ruleFixes(view: HostView, ip: string, { routeTable }: PodKept, pod: str
     ),
     ...missing.map((rule): Fix => ({ ...about(rule), detail: null, requests: [addRule(rule)], tolerated: ['EEXIST'] })),
   ];
-}
-
-/** By its shape: one of our two priorities, about exactly one address and nothing else. */
-function isPodRule({ priority, source, destination, incoming, narrower }: Rule): boolean {
-  if (incoming !== null || narrower) return false;
-  if (priority === TO_POD_PRIORITY) return destination !== null && source === null;
-  return priority === FROM_POD_PRIORITY && source !== null && destination === null;
 }
 
 function isSame(rule: Rule, wanted: NewRule): boolean {
@@ -133,7 +130,7 @@ export function leftoverFixes(view: HostView, veths: ReadonlyMap<string, Link>, 
       const route = view.routeTo(ip);
       return route === null || (link !== null && route.linkIndex === link.index);
     })
-    .flatMap((ip) => view.rulesOf(ip).filter(isPodRule));
+    .flatMap((ip) => oursOf(view, ip));
   if (link === null && rules.length === 0) return [];
   const requests = [
     ...rules.map((rule) => deleteRule(rule)),
@@ -143,24 +140,27 @@ export function leftoverFixes(view: HostView, veths: ReadonlyMap<string, Link>, 
   return [{ kind: 'leftover', object, pod, detail: link?.name ?? null, requests, tolerated: GONE }];
 }
 
+/** What may go of the rules about an address. */
+function oursOf(view: HostView, ip: string): readonly Rule[] {
+  const all = view.rulesOf(ip);
+  return deletable(all.filter(isOurPodRule), all);
+}
+
 /** Rules of an address that nobody holds and no route leads to: the pod's namespace went without a DEL. */
 export function strayRuleFixes(view: HostView, freeIps: readonly string[]): Fix[] {
   return freeIps
     .filter((ip) => view.routeTo(ip) === null)
     .flatMap((ip) =>
-      view
-        .rulesOf(ip)
-        .filter(isPodRule)
-        .map(
-          (rule): Fix => ({
-            kind: 'leftover',
-            object: ruleText(rule),
-            pod: null,
-            detail: 'nobody holds the address',
-            requests: [deleteRule(rule)],
-            tolerated: GONE,
-          }),
-        ),
+      oursOf(view, ip).map(
+        (rule): Fix => ({
+          kind: 'leftover',
+          object: ruleText(rule),
+          pod: null,
+          detail: 'nobody holds the address',
+          requests: [deleteRule(rule)],
+          tolerated: GONE,
+        }),
+      ),
     );
 }
 

@@ -11,10 +11,11 @@ import { createVeth, decodeLink, deleteLink, getLinkByName, setLink } from '../n
 import type { Request } from '../netlink/wire/message.ts';
 import { setNeighbour } from '../netlink/wire/neighbour.ts';
 import { addRoute, deleteRoute } from '../netlink/wire/route.ts';
-import { addRule, deleteRule } from '../netlink/wire/rule.ts';
-import { addressesBehind, deletePodRules, findHostVeth, GONE, isHostVeth, isOwned, routeTo } from './host-veth.ts';
+import { addRule } from '../netlink/wire/rule.ts';
+import { addressesBehind, findHostVeth, GONE, isHostVeth, isOwned, routeTo } from './host-veth.ts';
 import { isOwnNetns, PodNamespace } from './pod-namespace.ts';
 import { hostPrefix, type PodPlan } from './pod-plan.ts';
+import { deletePodRules } from './pod-rules.ts';
 import { sandboxDevice } from './sandbox-device.ts';
 import { ALL_RP_FILTER, deviceSysctl, ensureSysctls, notStrict, readSysctl, type Sysctl } from './sysctl.ts';
 import { firstMissing } from './verify-pod.ts';
@@ -37,6 +38,7 @@ export class PodNetwork {
   attach(plan: PodPlan, namespace: PodNamespace): Attached {
     const host = new Netlink(this.#libc);
     const undo: Request[] = [];
+    const ruled: string[] = [];
     try {
       if (namespace.netlink.linkByName(plan.sandbox.ifName) !== null) throw taken(plan.sandbox.ifName, namespace.path);
       if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
@@ -44,12 +46,16 @@ export class PodNetwork {
       const hostLink = this.#createVeth(host, plan, hostName, namespace, undo);
       this.#prepareDevices(plan, hostName, namespace);
       deletePodRules(host, plan.ips);
-      this.#addHostObjects(host, plan, hostLink, undo);
+      this.#addHostObjects(host, plan, hostLink, ruled);
       this.#addPodObjects(namespace.netlink, plan);
       if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
       return { hostName, hostMac: plan.device.hostMac, podMac: plan.device.podMac };
     } catch (error) {
-      host.execute(undo.reverse()); // the first cause is what the caller has to see, not what the undo met
+      // The first cause is what the caller has to see, not what the undo met.
+      try {
+        deletePodRules(host, ruled);
+      } catch {}
+      host.execute(undo.reverse());
       throw error;
     } finally {
       host.close();
@@ -126,13 +132,15 @@ export class PodNetwork {
     if (dual) inNamespace(this.#libc, namespace.fd, () => ensureSysctls(podSysctls(plan.sandbox.ifName)));
   }
 
-  #addHostObjects(host: Netlink, plan: PodPlan, link: Link, undo: Request[]): void {
+  /** `ruled`: the addresses that have got rules. */
+  #addHostObjects(host: Netlink, plan: PodPlan, link: Link, ruled: string[]): void {
     host.apply([setLink(link.index, { up: true, alias: plan.device.alias })]);
     const routes = plan.onHost.routes.map((route) => ({ ...route, linkIndex: link.index }));
     const rules = plan.onHost.rules;
     const outcomes = host.execute([...routes.map(addRoute), ...rules.map(addRule)]);
     rules.forEach((rule, index) => {
-      if (outcomes[routes.length + index]?.error === null) undo.push(deleteRule(rule));
+      const ip = (rule.source ?? rule.destination)?.ip;
+      if (outcomes[routes.length + index]?.error === null && ip !== undefined) ruled.push(ip);
     });
     routes.forEach((route, index) => {
       const error = outcomes[index]?.error ?? null;

@@ -17,6 +17,11 @@ export type BoundSocket = {
   readonly path: string;
   /** Whether the file at the path is the one we bound. */
   stillOurs(): boolean;
+  /**
+   * Binds anew when the file is gone, its directory too; connections stay. True when it was. Rejects with EnactorError naming the path when
+   * something else is there, or nothing can be made.
+   */
+  restore(): Promise<boolean>;
   /** Accepts nobody from now on; connections stay. Idempotent. */
   close(): void;
 };
@@ -42,17 +47,22 @@ async function obstacle(path: string): Promise<'free' | 'socket' | string> {
 export async function bindUnixSocket(server: Server, path: string): Promise<BoundSocket> {
   const problem = socketPathProblem(path);
   if (problem !== null) throw new EnactorError('invalidArgument', problem);
-  try {
-    await mkdir(dirname(path), { recursive: true });
-    const found = await obstacle(path);
-    if (found === 'socket') await unlink(path);
-    else if (found !== 'free') throw new EnactorError('invalidArgument', `socket path ${path} is ${found}`);
-    await listening(server, path);
-  } catch (thrown) {
-    if (thrown instanceof EnactorError) throw thrown;
-    throw new EnactorError('invalidArgument', `cannot bind socket ${path}: ${(thrown as Error).message}`, thrown);
-  }
-  const made = lstatSync(path);
+  const bind = async () => {
+    try {
+      await mkdir(dirname(path), { recursive: true });
+      const found = await obstacle(path);
+      if (found === 'socket') await unlink(path);
+      else if (found !== 'free') throw new EnactorError('invalidArgument', `socket path ${path} is ${found}`);
+      // Nobody can dial it any more. What libuv unlinks on closing is not there, and nothing was put in its place yet.
+      if (server.listening) server.close();
+      await listening(server, path);
+    } catch (thrown) {
+      if (thrown instanceof EnactorError) throw thrown;
+      throw new EnactorError('invalidArgument', `cannot bind socket ${path}: ${(thrown as Error).message}`, thrown);
+    }
+    return lstatSync(path);
+  };
+  let made = await bind();
   let closed = false;
   const stillOurs = () => {
     const now = lstatSync(path, { throwIfNoEntry: false });
@@ -61,6 +71,14 @@ export async function bindUnixSocket(server: Server, path: string): Promise<Boun
   return {
     path,
     stillOurs,
+    async restore() {
+      if (closed || stillOurs()) return false;
+      if (lstatSync(path, { throwIfNoEntry: false }) !== undefined)
+        throw new EnactorError('internal', `socket ${path} was taken away: something else is in its place`);
+      made = await bind();
+      if (closed) server.close(); // told so meanwhile
+      return true;
+    },
     close() {
       if (closed) return;
       closed = true;

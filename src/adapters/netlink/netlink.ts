@@ -1,4 +1,4 @@
-import type { Family } from '../../core/ip.ts';
+import { type Family, familyOf, ipBytes } from '../../core/ip.ts';
 import type { Addr } from './addr.ts';
 import type { Libc } from './libc.ts';
 import type { Link } from './link.ts';
@@ -72,6 +72,24 @@ export class Netlink {
     return this.#list(dumpRules(family))
       .map(decodeRule)
       .filter((rule) => rule !== null);
+  }
+
+  /** Those whose source or destination is exactly one of these addresses, in the kernel's order; what names none of them is not decoded. */
+  rulesAbout(ips: readonly string[]): Rule[] {
+    const families = new Set(ips.map(familyOf));
+    return [...families].flatMap((family) => {
+      const about = new Set(ips.filter((ip) => familyOf(ip) === family));
+      const bytes = [...about].map((ip) => Buffer.from(ipBytes(ip)));
+      return this.#list(dumpRules(family))
+        .filter((body) => bytes.some((one) => body.includes(one)))
+        .map(decodeRule)
+        .filter((rule) => rule !== null)
+        .filter(({ source, destination }) =>
+          [source, destination].some(
+            (end) => end !== null && about.has(end.ip) && end.prefix === 8 * ipBytes(end.ip).length,
+          ),
+        );
+    });
   }
 
   neighbours(family: Family, linkIndex: number): Neighbour[] {

@@ -68,6 +68,10 @@ test('keep: each thing that is broken is mended and nothing else is touched', { 
   host.ip('route', 'add', '192.168.0.77/32', 'dev', 'calideadbeef00a');
   host.ip('rule', 'add', 'from', '192.168.0.77', 'priority', '2048', 'table', '1500');
   host.ip('rule', 'add', 'from', '172.16.0.0/12', 'priority', '2048', 'table', '1500');
+  // About an address that nobody holds: the first leads where no ENI's table is, the second asks for more, the third comes behind such a one.
+  host.ip('rule', 'add', 'from', '192.168.0.9', 'priority', '2048', 'table', '99');
+  host.ip('rule', 'add', 'from', '192.168.0.9', 'fwmark', '0x10', 'priority', '2048', 'table', '1500');
+  host.ip('rule', 'add', 'from', '192.168.0.9', 'priority', '2048', 'table', '1500');
   host.ip('rule', 'add', 'to', '192.168.0.10', 'priority', '700', 'table', 'main');
   host.ip('route', 'add', '10.99.0.0/16', 'via', '192.168.0.253', 'dev', 'eth1', 'onlink');
   host.ip('route', 'add', 'default', 'dev', 'eth1far', 'metric', '9');

@@ -180,6 +180,59 @@ test('pod network: what an earlier try of the same sandbox left is replaced', { 
   t.end();
 });
 
+test('pod network: what others ask of a pod’s packets at our priorities stays byte for byte', { skip }, (t) => {
+  const host = new TestNamespace(t, 'host');
+  const pod = new TestNamespace(t, 'pod');
+  // Before and behind copies of ours, from a life that crashed, what only looks like them.
+  const foreign = [
+    ['from', '192.168.0.10', 'fwmark', '0x10', 'priority', '2048', 'table', '1050'],
+    ['to', '192.168.0.10', 'priority', '512', 'table', '99'],
+    ['from', '192.168.0.10', 'priority', '2048', 'table', '99'],
+    ['from', '192.168.0.10', 'ipproto', 'udp', 'dport', '53', 'priority', '2048', 'table', '1050'],
+    ['to', '192.168.0.10', 'fwmark', '0x10/0xf0', 'priority', '512', 'table', '99'],
+    ['from', '192.168.0.10', 'iif', 'lo', 'priority', '2048', 'table', '1098'],
+    ['from', '192.168.0.10', 'to', '10.0.0.0/8', 'priority', '2048', 'table', '1098'],
+    ['from', '192.168.0.0/28', 'priority', '2048', 'table', '1098'],
+    ['from', '192.168.0.10', 'priority', '2049', 'table', '1098'],
+    ['from', '192.168.0.11', 'priority', '2048', 'table', '1098'],
+  ];
+  const rule = (...words: readonly string[]) => host.ip('rule', 'add', ...words);
+  for (const words of foreign.slice(0, 5)) rule(...words);
+  rule('from', '192.168.0.10', 'priority', '2048', 'table', '1099');
+  rule('to', '192.168.0.10', 'priority', '512', 'table', '254');
+  for (const words of foreign.slice(5)) rule(...words);
+  const strangers = host
+    .ip('rule')
+    .split('\n')
+    .filter((line) => !/lookup 1099|512:\s+from all to 192.168.0.10 lookup main/.test(line))
+    .join('\n');
+  t.equal(strangers.match(/192\.168\.0\./g)?.length, foreign.length);
+  const plan = planOf(sandboxOf(pod), ['192.168.0.10']);
+  attach(host, plan);
+  t.equal(verify(host, plan), null);
+  t.notMatch(host.ip('rule'), /lookup 1099/, 'the stale ones are gone');
+  host.run(() => network.detach(plan.sandbox, ['192.168.0.10']));
+  t.equal(host.ip('rule'), strangers, 'after DEL too they are there, in their order');
+
+  host.ip('link', 'add', 'foreign', 'type', 'veth', 'peer', 'name', 'far');
+  host.ip('link', 'set', 'foreign', 'up');
+  host.ip('route', 'add', '192.168.0.10', 'dev', 'foreign');
+  t.throws(() => attach(host, plan), /exists on foreign already/);
+  t.equal(host.ip('rule'), strangers, 'and after an ADD that failed');
+  host.ip('link', 'del', 'foreign');
+
+  // The kernel cannot be told to spare one that fits as well and comes first: then ours stays too.
+  rule('from', '192.168.0.10', 'fwmark', '0x10', 'priority', '2048', 'table', '1007');
+  const more = host.ip('rule');
+  attach(host, plan);
+  host.run(() => network.detach(plan.sandbox, ['192.168.0.10']));
+  t.match(host.ip('rule'), 'from 192.168.0.10 fwmark 0x10 lookup 1007');
+  t.equal(host.ip('rule').length, more.length + '2048:\tfrom 192.168.0.10 lookup 1007\n'.length);
+  attach(host, plan);
+  t.equal(verify(host, plan), null, 'and the next ADD of the address is well with it');
+  t.end();
+});
+
 test('pod network: a route on a foreign device makes attach fail, naming it, and leaves nothing', { skip }, (t) => {
   const host = new TestNamespace(t, 'host');
   const pod = new TestNamespace(t, 'pod');

@@ -98,3 +98,24 @@ t.test('socket: a file that took our place is not removed when we close', async 
   bound2.close();
   t.equal(lstatSync(path).isFile(), true);
 });
+
+t.test('socket: one that was deleted is bound anew, with its directory; who is connected stays', async (t) => {
+  const dir = shortDirectory(t);
+  const path = join(dir, 'deep', 's');
+  const bound = await bindUnixSocket(server(t, 'here'), path);
+  t.equal(await bound.restore(), false);
+  rmSync(join(dir, 'deep'), { recursive: true });
+  t.equal(await bound.restore(), true);
+  t.equal(await greetingAt(path), 'here');
+  t.equal(lstatSync(path).mode & 0o777, 0o600);
+  t.equal(bound.stillOurs(), true);
+  rmSync(path);
+  writeFileSync(path, 'precious');
+  await t.rejects(bound.restore(), { message: /s was taken away: something else is in its place/ });
+  t.equal(lstatSync(path).isFile(), true);
+  rmSync(path);
+  t.equal(await bound.restore(), true, 'once it has gone');
+  bound.close();
+  t.equal(await bound.restore(), false, 'not after the end');
+  t.equal(existsSync(path), false);
+});
