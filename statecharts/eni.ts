@@ -351,7 +351,6 @@ export const eniMachine = setup({
       ],
     },
     creating: {
-      entry: 'report',
       initial: 'calling',
       states: {
         calling: {
@@ -545,7 +544,6 @@ export const eniMachine = setup({
         assign: [
           { guard: 'canOffer', actions: ['hear', 'offer', 'report'] },
           { guard: and(['takesMore', 'atRest']), target: '.looking', actions: ['hear', 'queueUp'] },
-          { actions: ['hear', 'queueUp', 'report', 'declineOrWait'] },
         ],
       },
       states: {

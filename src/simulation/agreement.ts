@@ -10,6 +10,7 @@ import type { eniMachine } from '../../statecharts/eni.ts';
 import { summaryOf } from '../../statecharts/eni-context.ts';
 import type { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
 import { policyOf, slotOf, strandedOf, youngOf } from '../../statecharts/eni-factory-context.ts';
+import { offeredFrom } from '../../statecharts/eni-owned.ts';
 import type { idlePoolMachine } from '../../statecharts/idle-pool.ts';
 import { nextPeriodMs } from '../../statecharts/idle-pool-context.ts';
 import type { leaseMachine } from '../../statecharts/lease.ts';
@@ -41,6 +42,8 @@ export function checkAgreement(
   const living = childrenOf<Lease>(leases, 'lease:');
   const fault = (invariant: string, what: string): void => report(invariant, `${node}: ${what}`);
   checkReports(factory, enis, fault);
+  checkEnds(factory, fault);
+  checkSurvey(factory, nowMs, fault);
   checkHaste(factory, fault);
   // What came this very moment is placed, and told of, before the moment is over.
   const settled = factory.context.waiting.every((request) => request.sinceMs < nowMs);
@@ -91,6 +94,31 @@ function differing(own: object, known: object): string {
     .filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(other[key]))
     .map(([key, value]) => `${key} ${JSON.stringify(other[key])} instead of ${JSON.stringify(value)}`)
     .join(', ');
+}
+
+/** Who has ended is let go of, and an ENI keeps nobody waiting for what it has. */
+function checkEnds(factory: Factory, fault: Fault): void {
+  for (const [id, ref] of Object.entries(factory.children)) {
+    const { status, context } = (ref as AnyActorRef).getSnapshot() as Eni;
+    if (status !== 'active') fault('alive', `the factory keeps ${id}, which is ${status}`);
+    if (!id.startsWith('eni:') || context.queue.length === 0) continue;
+    const { device, phase, book, queue } = context;
+    if (device === null || phase === 'leaving') continue;
+    const serves = queue.find((request) => offeredFrom(context, request, false) !== null);
+    if (serves !== undefined)
+      fault('4', `${serves.pod} waits at ${id}, which has ${book.length} addresses and could serve it`);
+  }
+}
+
+/** Calls of a look, and their second tries. */
+const LOOK_MS = 120_000;
+
+/** While others hold places, it is looked at whether they still do. */
+function checkSurvey({ context }: Factory, nowMs: number, fault: Fault): void {
+  const { foreignEnis, lookedAtMs, holdDownMs, quotaHoldMs } = context;
+  const lateMs = nowMs - lookedAtMs - holdDownMs - quotaHoldMs - LOOK_MS;
+  if (foreignEnis > 0 && lateMs > 0)
+    fault('alive', `${foreignEnis} ENIs of others were looked at ${nowMs - lookedAtMs} ms ago`);
 }
 
 /** The idle pool reckons with what there is. */

@@ -23,12 +23,20 @@ const KINDS: Readonly<Partial<Record<ApiName, Intent['kind']>>> = {
   UnassignIpv6Addresses: 'unassign',
 };
 
+const SLOW: ReadonlySet<ApiName> = new Set([
+  'AttachNetworkInterface',
+  'DetachNetworkInterface',
+  'DeleteNetworkInterface',
+]);
+
 export type CallWatchOptions = {
   readonly node: number;
   readonly instanceId: string;
   readonly cloud: VirtualCloud;
   readonly witness: Witness;
   readonly report: Report;
+  /** How often a change may be looked after. */
+  readonly periodMs: number;
   /** An actor of this life was made to die: what it had under way goes on beside what its successor does. */
   readonly defective: () => boolean;
 };
@@ -42,6 +50,8 @@ export class CallWatch {
   readonly #looks = new WeakMap<object, readonly string[]>();
   /** Mutating calls under way, by ENI. */
   readonly #flying = new Map<string, string>();
+  /** Calls that begin what takes a while: when they ended, until the ENI is looked at. */
+  readonly #begun = new Map<string, { readonly api: ApiName; readonly atMs: number }>();
 
   constructor(options: CallWatchOptions) {
     this.#options = options;
@@ -49,7 +59,10 @@ export class CallWatch {
 
   sending(api: ApiName, input: Input<ApiName>, clientToken: string | null): void {
     if (api === 'DescribeNetworkInterfaces' && this.#lost.size > 0) this.#looks.set(input, [...this.#lost.keys()]);
-    if (!mutates(api)) return;
+    if (!mutates(api)) {
+      this.#looking(input);
+      return;
+    }
     this.#checkToken(api, input, clientToken);
     const { node, instanceId, cloud, witness, report } = this.#options;
     const { enis } = cloud.model.truth(cloud.clock.nowMs());
@@ -75,13 +88,31 @@ export class CallWatch {
   }
 
   settled(api: ApiName, input: Input<ApiName>, clientToken: string | null, outcome: CallOutcome): void {
-    if ('eniId' in input) this.#flying.delete(input.eniId);
+    if ('eniId' in input) {
+      this.#flying.delete(input.eniId);
+      if (SLOW.has(api)) this.#begun.set(input.eniId, { api, atMs: this.#options.cloud.clock.nowMs() });
+    }
     if (outcome === 'done')
       for (const aim of this.#looks.get(input) ?? []) if (sees(input, aim)) this.#lost.delete(aim);
     const aim = aimOf(api, input, clientToken);
     if (aim === null || clientToken === null) return;
     if (outcome === 'lost') this.#lost.set(aim, clientToken);
     else if (outcome === 'done' && this.#lost.get(aim) === clientToken) this.#lost.delete(aim);
+  }
+
+  /** What takes the cloud seconds is not asked after at once. */
+  #looking(input: Input<ApiName>): void {
+    const { cloud, node, periodMs, witness, report, defective } = this.#options;
+    const { eniIds = [] } = input as { readonly eniIds?: readonly string[] };
+    for (const eniId of eniIds) {
+      const begun = this.#begun.get(eniId);
+      if (begun === undefined) continue;
+      this.#begun.delete(eniId);
+      witness.checks += 1;
+      const passedMs = cloud.clock.nowMs() - begun.atMs;
+      if (passedMs < periodMs && !defective())
+        report('9', `node ${node + 1} asks after ${eniId} ${passedMs} ms after its ${begun.api} has ended`);
+    }
   }
 
   #checkToken(api: ApiName, input: Input<ApiName>, clientToken: string | null): void {

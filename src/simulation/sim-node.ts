@@ -13,6 +13,7 @@ import type { Log } from '../ports/log.ts';
 import { checkAgreement, type Supervisors } from './agreement.ts';
 import { BookWatch } from './book-watch.ts';
 import { CallWatch } from './call-watch.ts';
+import { Conduct } from './conduct.ts';
 import { CrashDisk, crashStore } from './crash-store.ts';
 import { fakeCloud } from './fake-cloud.ts';
 import { FakeHost } from './fake-host.ts';
@@ -93,6 +94,7 @@ export class SimNode {
   system: NodeSystem | null = null;
   books: BookWatch;
   #still: StandStill;
+  #conduct: Conduct;
   /** An actor of this life was made to die. */
   defective = false;
   #children: AnyActorRef[] = [];
@@ -101,6 +103,8 @@ export class SimNode {
   readonly #options: SimNodeOptions;
   readonly #chance: Seeded;
   #dirty = false;
+  /** The actor that was made to die did, and its parent knows. */
+  #mourned = false;
   #ambushes: { readonly state: string; left: number; readonly strike: (met: AnyActorRef) => void }[] = [];
   #states = new WeakMap<AnyActorRef, ReadonlySet<string>>();
   #armed: { crash: Crash; left: number } | null = null;
@@ -115,6 +119,7 @@ export class SimNode {
     this.life.end();
     this.books = new BookWatch(options.witness, options.report, this.coolingOffered, () => this.#idle());
     this.#still = new StandStill(options.settings, options.report);
+    this.#conduct = new Conduct(options.report);
     options.cloud.model.subscribe((event) => {
       if (event.type === 'attached' && event.instanceId === this.instanceId) {
         const { mac } = event;
@@ -146,6 +151,7 @@ export class SimNode {
     this.defective = false;
     this.books = new BookWatch(this.#options.witness, this.#options.report, this.coolingOffered, () => this.#idle());
     this.#still = new StandStill(this.settings, this.#options.report);
+    this.#conduct = new Conduct(this.#options.report);
     this.#dirty = true;
     this.#options.trace.line(this.index, 'process', 'start', life.nowMs());
     const { trace, report } = this.#options;
@@ -164,8 +170,7 @@ export class SimNode {
           const ref = event.actorRef as AnyActorRef;
           const snapshot = event.snapshot as AnyMachineSnapshot;
           const { id: chart } = (ref as unknown as { logic: { id?: string } }).logic; // not in XState's type of a reference
-          if (chart !== undefined && !this.defective)
-            this.#still.observe(ref, chart, snapshot, event.event, life.nowMs());
+          if (chart !== undefined && !this.defective) this.#watched(ref, chart, snapshot, event.event, life.nowMs());
           if (ref.id.startsWith('eni:'))
             this.books.observe(ref, event.snapshot as Parameters<BookWatch['observe']>[1], this.index, life.nowMs());
         } else if (event.type === '@xstate.actor') this.#note(event.actorRef as AnyActorRef);
@@ -182,6 +187,11 @@ export class SimNode {
         this.#end(1, RESPAWN_MS);
       } else report('alive', `node ${this.index + 1} failed: ${error.message}`);
     });
+  }
+
+  #watched(ref: AnyActorRef, chart: string, snapshot: AnyMachineSnapshot, event: object, nowMs: number): void {
+    this.#still.observe(ref, chart, snapshot, event, nowMs);
+    this.#conduct.observe(ref, chart, snapshot, event);
   }
 
   #note(ref: AnyActorRef): void {
@@ -203,12 +213,29 @@ export class SimNode {
     const broken = ref as unknown as { logic: object }; // not in XState's type of a reference
     broken.logic = Object.assign(Object.create(broken.logic), {
       transition: () => {
+        if (of !== 'supervisor') this.#mourned = true;
         throw new Error('a defect, planted by the simulation');
       },
     });
     this.defective = true;
+    this.#mourned = false;
     this.#options.trace.line(this.index, ref.id, 'defect', this.life.nowMs());
     return true;
+  }
+
+  /**
+   * A while after an actor was made to die: where another one has taken its place the node has to be whole again by itself; where it is
+   * still there, or was a supervisor, the process is started again.
+   */
+  mend(): void {
+    if (!this.defective) return;
+    if (!this.#mourned) {
+      this.restart(1);
+      return;
+    }
+    this.defective = false;
+    this.#dirty = true;
+    this.#options.trace.line(this.index, 'process', 'mended', this.life.nowMs());
   }
 
   /** The snapshot of a singleton of this life; undefined before it exists. */
@@ -343,6 +370,7 @@ export class SimNode {
       cloud,
       witness,
       report,
+      periodMs: Math.min(this.settings.describePeriodMs, this.settings.backoffMs),
       defective,
     });
     const once = (port: keyof SimNode['failing']) => (): string | null => {

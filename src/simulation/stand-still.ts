@@ -157,7 +157,7 @@ function ownTimer(event: object): boolean {
   return 'type' in event && String(event.type).startsWith('xstate.after.');
 }
 
-function pathOf(value: unknown): string {
+export function pathOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value ?? '');
   return Object.entries(value)
     .map(([key, inner]) =>

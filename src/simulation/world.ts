@@ -46,6 +46,8 @@ import { Witness } from './witness.ts';
 const CALM_MS = 9 * 60_000;
 /** How long the rest is watched unless told otherwise: the periods of the actors repeat within less. */
 const WATCH_MS = 6 * 60_000;
+/** Another actor has taken over by then, and looked at what is left. */
+const MENDED_MS = 60_000;
 /** A run that never comes to rest must end. */
 const STEPS_MAX = 200_000;
 
@@ -155,7 +157,7 @@ export class World {
       node.disarm();
       node.lateDevicesMs = 0;
       node.lateCalls.clear();
-      if (node.defective) node.restart(1);
+      node.mend();
       Object.assign(node.failing, { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 });
       node.shortLists = 0;
       node.slowApiMs = 0;
@@ -299,7 +301,7 @@ export class World {
       case 'defect': {
         if (node === undefined || !node.breakActor(decision.of, decision.which, who)) return;
         const { life } = node;
-        life.after(decision.forMs, () => node.restart(1));
+        life.after(decision.forMs, () => (decision.forMs >= MENDED_MS ? node.mend() : node.restart(1)));
         return;
       }
       case 'callFault': {
