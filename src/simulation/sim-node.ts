@@ -235,6 +235,9 @@ export class SimNode {
     }
     this.defective = false;
     this.#dirty = true;
+    // What went on meanwhile was not looked at.
+    this.#still = new StandStill(this.settings, this.#options.report);
+    this.#conduct = new Conduct(this.#options.report);
     this.#options.trace.line(this.index, 'process', 'mended', this.life.nowMs());
   }
 
