@@ -13,6 +13,7 @@ import { connectKubernetes } from '../adapters/kubernetes/kubernetes-api.ts';
 import type { RootLog } from '../adapters/logging/json-log.ts';
 import { type Config, parseConfig } from '../core/config.ts';
 import { EnactorError } from '../core/errors.ts';
+import type { Store } from '../ports/store.ts';
 import { backendOver } from './backend.ts';
 import { systemClock } from './clock.ts';
 import { CONFLIST_NAME, installConflist } from './conflist.ts';
@@ -42,14 +43,19 @@ const CONFLIST_RETRY_MS = 5_000;
 export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, onStarted: () => void): Promise<void> {
   const config = readConfig(flags);
   for (const note of config.notes) log.warn({ config: flags.config }, note);
-  const { store, restoreLock, release } = await exclusive(join(flags.dataDir, 'db'), flags.lockFile, stop);
+  const { store, restoreLock, release } = await exclusive(join(flags.dataDir, 'db'), flags.lockFile, stop, (opened) => {
+    log.info({}, 'there is room: the database is open');
+    tellSetAside(opened, log);
+  });
   try {
     let system: NodeSystem | null = null;
     const gate = new Gate();
     const refusals = new Refusals(systemClock);
-    await refuseNewerStore(store);
-    const { setAside } = store.state();
-    if (setAside !== null) log.error(setAside, 'the database was damaged and is set aside; what it held is found anew');
+    const { failing } = store.state();
+    // What cannot be read yet is looked at before anything is served from it.
+    if (failing === null) await refuseNewerStore(store);
+    else log.error({ ...failing }, 'the database cannot be opened yet: nothing is served until there is room');
+    tellSetAside(store, log);
     const introspection = () => (system === null ? null : refusals.beside(system.introspection));
     const servers = await startServers(flags, refusals.over(gate.front), introspection, log);
     // What runs beside the actors ends when they do, whatever the reason.
@@ -147,6 +153,11 @@ async function serve(flags: Flags, config: Config, log: RootLog, system: NodeSys
       await sleep(CONFLIST_RETRY_MS, undefined, { signal: end }).catch(() => {});
     }
   }
+}
+
+function tellSetAside(store: Store, log: RootLog): void {
+  const { setAside } = store.state();
+  if (setAside !== null) log.error(setAside, 'the database was damaged and is set aside; what it held is found anew');
 }
 
 /** Works at once, whenever `ms` have gone by, and once as soon as `early` has settled. */

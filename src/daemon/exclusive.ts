@@ -2,10 +2,12 @@
  * One daemon for a node: the database's lock, then Terway's. Only who has both may touch sockets.
  *
  * In a rolling update the new daemon starts before the old one has drained, so a lock that is taken is waited for, but not long:
- * a daemon that waits for ever looks like one that works.
+ * a daemon that waits for ever looks like one that works. Where a full disk keeps the database from being opened (nobody had it then),
+ * Terway's lock alone has to do until there is room.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openLevelStore, StoreLockedError } from '../adapters/level/level-store.ts';
+import { lateStore } from '../adapters/level/late-store.ts';
+import { openLevelStore, StoreLockedError, StoreNoRoomError } from '../adapters/level/level-store.ts';
 import { EnactorError } from '../core/errors.ts';
 import type { Store } from '../ports/store.ts';
 import { tryFileLock } from './file-lock.ts';
@@ -22,14 +24,23 @@ export type Exclusive = {
   release(): Promise<void>;
 };
 
-/** Rejects with EnactorError: `already running` when another daemon keeps a lock for five seconds, else what is wrong with a path. */
-export async function exclusive(databasePath: string, lockPath: string, signal: AbortSignal): Promise<Exclusive> {
+/**
+ * Rejects with EnactorError: `already running` when another daemon keeps a lock for five seconds, else what is wrong with a path. A disk
+ * without room is no reason: the store tells it then (`state`), and `onOpen` is called once it is open.
+ */
+export async function exclusive(
+  databasePath: string,
+  lockPath: string,
+  signal: AbortSignal,
+  onOpen: (store: Store) => void = () => {},
+): Promise<Exclusive> {
   const untilMs = performance.now() + LOCK_WAIT_MS;
   const store = await waited(untilMs, signal, async () => {
     try {
       return await openLevelStore(databasePath);
     } catch (thrown) {
       if (thrown instanceof StoreLockedError) return thrown;
+      if (thrown instanceof StoreNoRoomError) return lateStore(() => openLevelStore(databasePath), thrown, onOpen);
       throw thrown;
     }
   });

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { mount, SystemCallError } from '../../src/lab/netns/libc.ts';
 import { writeDeletionNote } from '../../src/plugin/deletion-notes.ts';
-import { call, type Machine, machine } from '../daemon/machine.ts';
+import { ask, call, type Machine, machine } from '../daemon/machine.ts';
 
 const POD_MAX = 40;
 const MS_RDONLY = 1;
@@ -103,16 +103,27 @@ t.test('B64: a full disk costs new pods their address until there is room, and n
 
   await daemon.kill();
   disk.fill();
-  const cramped = here.start();
-  const ended = await Promise.race([cramped.ended, cramped.serving().then(() => null)]);
-  if (ended !== null) {
-    t.strictSame(ended, { code: 1, signal: null }, 'a start without room says so and ends');
-    t.match(cramped.log, /enactord: cannot open the database.*No space left/);
-  } else await cramped.kill();
-  disk.makeRoom();
-
   const again = here.start();
+  await again.until(async () => /recover: /.test((await again.report()).missing.join()));
+  t.match(
+    await again.report(),
+    { missing: [/recover: cannot open.*No space left/], store: { failing: { why: /No space left/ }, setAside: null } },
+    'a start without room says so',
+  );
+  t.match(await ask(here.paths.debugSocket, 'GET', '/v1/health'), {
+    status: 503,
+    body: { missing: [/No space left/] },
+  });
+  t.match(
+    await call(socket, 'AllocIP', 'p1'),
+    { status: 503, body: { code: 'unavailable', message: /No space left/ } },
+    'its socket answers: try again, and why',
+  );
+  t.equal((await call(socket, 'ReleaseIP', 'p1')).status, 503, 'who wants to go asks again');
+  disk.makeRoom();
   await again.serving();
+  t.match(again.log, /there is room: the database is open/);
+  t.equal((await again.report()).store?.failing, null, 'and it is whole by itself');
   t.equal((await again.report()).store?.setAside, null, 'a full disk is no damage');
   for (const [pod, body] of answered)
     t.strictSame((await call(socket, 'GetIPInfo', pod)).body, body, `${pod} after it all`);

@@ -16,6 +16,9 @@ export class StoreLockedError extends EnactorError {}
 /** The files are not what LevelDB wrote: waiting does not help. */
 export class StoreDamagedError extends EnactorError {}
 
+/** The disk is full or read-only: nothing is wrong with the files, and it may pass. */
+export class StoreNoRoomError extends EnactorError {}
+
 export type RawOp = {
   readonly type: 'put' | 'del';
   readonly in: Sublevel;
@@ -88,6 +91,7 @@ async function ownDirectory(path: string): Promise<void> {
     if (uid !== own) throw new EnactorError('store', `${path} belongs to user ${uid}, this process runs as ${own}`);
   } catch (thrown) {
     if (thrown instanceof EnactorError) throw thrown;
+    if (NO_ROOM.test(causeText(thrown))) throw failure(`cannot use ${path} as database directory`, thrown);
     const what = ['EEXIST', 'ENOTDIR'].includes(causeCode(thrown)) ? 'is not a directory' : causeText(thrown);
     throw new EnactorError('store', `cannot use ${path} as database directory: ${what}`, thrown);
   }
@@ -103,10 +107,14 @@ async function mustHaveCurrent(path: string): Promise<void> {
 /** A file that is missing, or empty (which cannot be mapped): no LevelDB error says that these are damage. */
 const LOST_FILE = /(MANIFEST-\d+|CURRENT|\.ldb|\.sst|\.log): (No such file|Invalid argument)/;
 
+/** Words of strerror(3), which are all that LevelDB passes on, and codes of Node. */
+const NO_ROOM = /No space left on device|Disk quota exceeded|Read-only file system|ENOSPC|EDQUOT|EROFS/;
+
 function failure(what: string, thrown: unknown): EnactorError {
   const detail = `${what}: ${causeText(thrown)}`;
   if (causeCode(thrown) === 'LEVEL_CORRUPTION' || LOST_FILE.test(detail))
     return new StoreDamagedError('store', detail, thrown);
+  if (NO_ROOM.test(detail)) return new StoreNoRoomError('store', detail, thrown);
   return new EnactorError('store', detail, thrown);
 }
 

@@ -19,11 +19,11 @@ import {
   type Sublevel,
   type WriteOptions,
 } from '../../ports/store.ts';
-import { type Database, openDatabase, type RawOp, StoreDamagedError } from './level-database.ts';
+import { type Database, openDatabase, type RawOp, StoreDamagedError, StoreNoRoomError } from './level-database.ts';
 import { decoded, encoded } from './record.ts';
 import { setAside } from './set-aside.ts';
 
-export { StoreLockedError } from './level-database.ts';
+export { StoreLockedError, StoreNoRoomError } from './level-database.ts';
 
 /** Opening anew is not tried more often than this: a burst of pods on a full disk would do nothing else. */
 const REOPEN_PAUSE_MS = 500;
@@ -36,7 +36,7 @@ type Waiter = {
 
 /**
  * Opens, or creates with mode 0700, the database at `path`; a damaged one is set aside first, which `state` tells. Rejects with
- * StoreLockedError when another process has it, and with EnactorError `store` naming the path for anything else.
+ * StoreLockedError when another process has it, StoreNoRoomError when the disk is full or read-only, and with EnactorError `store` naming the path for anything else.
  */
 export async function openLevelStore(path: string): Promise<Store> {
   try {
@@ -46,7 +46,20 @@ export async function openLevelStore(path: string): Promise<Store> {
     if (!(thrown instanceof StoreDamagedError)) throw thrown;
     const kept = await setAside(path, Date.now());
     const why = thrown.detail;
-    return new LevelStore(path, await openDatabase(path), new Mirror(), { why, path: kept });
+    return new LevelStore(path, await openedAnew(path, `${why}; it is kept as ${kept}`), new Mirror(), {
+      why,
+      path: kept,
+    });
+  }
+}
+
+/** Where there is no room for a new one, `why` there has to be one is told with that. */
+async function openedAnew(path: string, why: string): Promise<Database> {
+  try {
+    return await openDatabase(path);
+  } catch (thrown) {
+    if (!(thrown instanceof StoreNoRoomError)) throw thrown;
+    throw new StoreNoRoomError('store', `${thrown.detail} (${why})`, thrown);
   }
 }
 
