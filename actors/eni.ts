@@ -15,6 +15,7 @@ import {
   type Intent,
   isSettled,
   mayHaveHappened,
+  takingId,
 } from '../src/core/intent.ts';
 import { LATE_PERIODS } from '../src/core/late-describe.ts';
 import type { Settings } from '../src/core/settings.ts';
@@ -141,16 +142,16 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
       describeEni: fromPromise(({ input, signal }) =>
         call('describe ENI', { eni: input.eniId }, async () => {
           const open = intents.of(input.eniId);
+          const taking = intents.taking(input.eniId);
           const askedMs = clock.nowMs();
           const told = (await cloud.describeEnis({ eniIds: [input.eniId] }, signal))[0] ?? null;
           const found = input.known === undefined ? told : await witnessed(input.eniId, told, input.known, signal);
-          const taking = input.takingYet && open?.kind === 'unassign';
-          const left = taking && hasAny(found, open.ips);
+          if (taking !== null && !(input.takingYet && hasAny(found, taking.ips))) intents.close(taking);
           // One that was made a moment ago is not shown yet: without its intent a new life would know nothing of it.
           const tooNew =
             found === null && open?.kind === 'attach' && askedMs - open.atMs < LATE_PERIODS * settings.describePeriodMs;
-          if (open !== null && open.kind !== 'create' && !left && !tooNew && isSettled(open, found))
-            intents.close(open);
+          if (open === null || open.kind === 'create' || open.kind === 'unassign') return found;
+          if (!tooNew && isSettled(open, found)) intents.close(open);
           return found;
         }),
       ),
@@ -197,7 +198,7 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
       }),
       unassignIps: fromPromise(async ({ input, signal }) => {
         const { slot, eniId, family, ips } = input;
-        const intent: EniIntent = { ...stamp(eniId, slot), kind: 'unassign', eniId, ips };
+        const intent: EniIntent = { ...stamp(takingId(eniId), slot), kind: 'unassign', eniId, ips };
         const done = await intended(
           'unassign addresses',
           { eni: eniId, family, ips: ips.length },

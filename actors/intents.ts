@@ -6,7 +6,7 @@
  * so that it never stands before a lease in the store's line. What the answer said of addresses takes the intent's place for as long as
  * Describe may be late about it: one or the other is on disk at any moment.
  */
-import { type Intent, parseIntent } from '../src/core/intent.ts';
+import { type Intent, parseIntent, type TakingIntent, takingId } from '../src/core/intent.ts';
 import { ANSWER_VERSION, type AnswerRecord, parseAnswers, type Said, said } from '../src/core/late-describe.ts';
 import type { Log } from '../src/ports/log.ts';
 import type { Store, StoreOp } from '../src/ports/store.ts';
@@ -53,26 +53,37 @@ export class Intents {
     return this.#open.get(id) ?? null;
   }
 
+  /** The Unassign that may be carried out yet. Earlier versions kept it under the ENI's own id. */
+  taking(eniId: string): TakingIntent | null {
+    const found = this.of(takingId(eniId)) ?? this.of(eniId);
+    return found?.kind === 'unassign' ? found : null;
+  }
+
   get size(): number {
     return this.#open.size;
   }
 
   /**
-   * Resolves when the intent is durable; it takes the place of the one this slot had. Rejects with EnactorError `store`: then the call
+   * Resolves when the intent is durable; it takes the place of the one this slot had, an Unassign beside it only when the ENI goes. Rejects with EnactorError `store`: then the call
    * must not be made.
    */
   async open(intent: Intent): Promise<void> {
     const { id, slot } = intent;
     const struckOut = this.#struckOut === null ? [] : await this.#struckOut(intent);
+    const isTaking = intent.kind === 'unassign';
     const ofSlot = this.#bySlot.get(slot);
     const ofId = this.#open.get(id);
-    const replaced = ofSlot !== undefined && ofSlot !== id ? [ofSlot] : [];
+    const taken = intent.kind === 'detach' || intent.kind === 'delete' ? this.taking(intent.eniId) : null;
+    const replaced = [
+      ...(ofSlot !== undefined && ofSlot !== id && !isTaking ? [ofSlot] : []),
+      ...(taken === null || taken.id === id ? [] : [taken.id]),
+    ];
     const wasClosed = this.#closed.delete(id);
     const riding = this.#takeClosed();
     const told = this.#takeAnswers(intent.atMs);
     // Counts as open from now on, so that a deletion that fails meanwhile is not tried again.
     this.#open.set(id, intent);
-    this.#bySlot.set(slot, id);
+    if (!isTaking) this.#bySlot.set(slot, id);
     try {
       await this.#store.write([
         ...[...replaced, ...riding].map(deletion),
@@ -83,7 +94,7 @@ export class Intents {
     } catch (error) {
       if (this.#open.get(id) === intent) {
         restore(this.#open, id, ofId);
-        restore(this.#bySlot, slot, ofSlot);
+        if (!isTaking) restore(this.#bySlot, slot, ofSlot);
       }
       this.#putBack(wasClosed ? [...riding, id] : riding, told.eniIds);
       throw error;

@@ -88,7 +88,7 @@ export function recoverLogic(hands: RecoverHands) {
         isOurs(eni.tags, facts.instanceId) &&
         !attached.some((other) => other.eniId === eni.eniId),
     );
-    const { creates, ofEni, known: settled } = continued(open, [...managed, ...leftovers]);
+    const { creates, ofEni, going, known: settled } = continued(open, [...managed, ...leftovers]);
     const others = [...new Set([...managed, ...leftovers, ...creates].map((one) => one.vSwitchId))].filter(
       (id) => !facts.vSwitches.some((vSwitch) => vSwitch.vSwitchId === id),
     );
@@ -154,7 +154,15 @@ export function recoverLogic(hands: RecoverHands) {
         said: answers.get(eni.eniId) ?? [],
         heldBack: unknown === undefined ? [] : mayBeNamed,
       };
-      return { eni, intent, ours: isOurs(eni.tags, facts.instanceId), subnet, ...known, routeTable };
+      return {
+        eni,
+        intent,
+        going: going.get(eni.eniId) ?? [],
+        ours: isOurs(eni.tags, facts.instanceId),
+        subnet,
+        ...known,
+        routeTable,
+      };
     };
     const repeat = (intent: CreateIntent): AdoptedEni => {
       const subnet = subnetIn(intent.vSwitchId, `Create ${intent.clientToken}`);
@@ -195,17 +203,19 @@ function continued(open: readonly Intent[], enis: readonly CloudEni[]) {
   const creates: CreateIntent[] = [];
   const known: Intent[] = [];
   const ofEni = new Map<string, Intent>();
+  const going = new Map<string, readonly string[]>();
   for (const intent of open) {
     const eni =
       enis.find(({ eniId, tags }) =>
         intent.kind === 'create' ? tags[REQUEST_TAG] === intent.clientToken : eniId === intent.eniId,
       ) ?? null;
     // Its own intent tells more of an ENI than the Create that made it.
-    if (eni !== null && (intent.kind !== 'create' || !ofEni.has(eni.eniId))) ofEni.set(eni.eniId, intent);
+    if (eni !== null && intent.kind === 'unassign') going.set(eni.eniId, intent.ips);
+    else if (eni !== null && (intent.kind !== 'create' || !ofEni.has(eni.eniId))) ofEni.set(eni.eniId, intent);
     if (intent.kind === 'create' && eni === null) creates.push(intent);
     if (intent.kind === 'create' ? eni !== null : isKnown(intent, eni)) known.push(intent);
   }
-  return { creates, ofEni, known };
+  return { creates, ofEni, going, known };
 }
 
 /** Addresses that were to be taken may be taken yet: that intent stays until they are. */

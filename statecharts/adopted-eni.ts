@@ -9,6 +9,8 @@ export type AdoptedEni = {
   readonly eni: CloudEni | null;
   /** What an earlier life was about to do to it. */
   readonly intent?: Intent | null;
+  /** Addresses that an earlier life was about to have taken away. */
+  readonly going?: readonly string[];
   readonly ours: boolean;
   readonly subnet: Subnet;
   readonly held: ReadonlyMap<string, Held>;

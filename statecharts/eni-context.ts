@@ -55,6 +55,8 @@ export type EniInput = EniPlan & {
   readonly existing: CloudEni | null;
   /** What an earlier life was about to do to it: it goes on. */
   readonly intent?: Intent | null;
+  /** Addresses that it was about to have taken away. */
+  readonly going?: readonly string[];
   readonly held: ReadonlyMap<string, Held>;
   readonly coolUntilMs: ReadonlyMap<string, number>;
   /** What answers said to an earlier life a moment ago. */
@@ -165,6 +167,7 @@ function revivedContext(fresh: EniContext, { dead, eniId, promised, heard, failu
 function freshContext({
   existing,
   intent,
+  going = [],
   held,
   coolUntilMs,
   nowMs,
@@ -173,7 +176,6 @@ function freshContext({
   heldBack = [],
   ...plan
 }: Omit<EniInput, 'revived'>): EniContext {
-  const going = intent?.kind === 'unassign' ? intent.ips : [];
   const ips = existing ?? { ipv4: [], ipv6: [] };
   const here = existing === null ? new Map<string, Held>() : held;
   const own = ownedAtFirst({ ips, held: here, coolUntilMs, going, heldBack, dual: plan.dual, nowMs });

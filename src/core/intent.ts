@@ -2,7 +2,8 @@
  * What an ENI actor is about to have the cloud do: written, synced, before the call leaves, and deleted once the truth is known.
  *
  * One at a time for an ENI: that of an ENI is kept under the ENI's id, so the next one takes its place; a Create has no ENI yet and is
- * kept under its ClientToken. A record holds all that is needed to make the same call again, with the same token.
+ * kept under its ClientToken. An Unassign that was not answered may be carried out for as long as its addresses are there: it is kept
+ * beside the others, so that what is begun meanwhile does not make its addresses free for the next life. A record holds all that is needed to make the same call again, with the same token.
  */
 import type { CloudEni } from './eni.ts';
 import type { Failure } from './errors.ts';
@@ -45,6 +46,11 @@ export type Intent =
     })
   /** All of one family: there is no call for both. */
   | (Common & { readonly kind: 'unassign'; readonly eniId: string; readonly ips: readonly string[] });
+
+/** The key of an Unassign. */
+export const takingId = (eniId: string): string => `${eniId}/unassign`;
+
+export type TakingIntent = Extract<Intent, { kind: 'unassign' }>;
 
 export type EniIntent = Exclude<Intent, CreateIntent>;
 

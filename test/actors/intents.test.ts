@@ -2,7 +2,7 @@ import t from 'tap';
 import { Intents } from '../../actors/intents.ts';
 import { type MemoryDisk, memoryStore } from '../../src/adapters/level/memory-store.ts';
 import { EnactorError } from '../../src/core/errors.ts';
-import type { Intent } from '../../src/core/intent.ts';
+import { type Intent, takingId } from '../../src/core/intent.ts';
 import { parseAnswers } from '../../src/core/late-describe.ts';
 import type { StoreOp } from '../../src/ports/store.ts';
 import { settle, VirtualClock } from '../../src/simulation/virtual-clock.ts';
@@ -154,4 +154,20 @@ t.test('intents: what an answer said takes the intent’s place on the disk, and
     answers('eni-2').map(({ ip }) => ip),
     ['192.0.2.3'],
   );
+});
+
+t.test('intents: an Unassign stays beside what is begun next, and goes with its ENI', async (t) => {
+  const { intents, ids } = rig();
+  const id = takingId('eni-1');
+  const unassign: Intent = { version: 1, id, slot: 0, atMs: 0, kind: 'unassign', eniId: 'eni-1', ips: ['192.0.2.1'] };
+  await intents.open(unassign);
+  t.equal(intents.taking('eni-1'), unassign);
+  await intents.open({
+    ...{ version: 1, id: 'eni-1', slot: 0, atMs: 1, kind: 'assign', eniId: 'eni-1' },
+    ...{ ipv4Count: 1, clientToken: 'token' },
+  });
+  t.strictSame(ids(), ['eni-1', id], 'neither takes the place of the other');
+  await intents.open(of('eni-1', 0, 'detach'));
+  t.strictSame(ids(), ['eni-1']);
+  t.equal(intents.taking('eni-1'), null);
 });

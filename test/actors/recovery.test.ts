@@ -1,7 +1,7 @@
 /** What an earlier life had begun when it ended, over HTTP with the real SDK: nothing is made twice, and nothing stays unknown. */
 import t, { type Test } from 'tap';
 import { ownTags, REQUEST_TAG } from '../../actors/tags.ts';
-import type { Intent } from '../../src/core/intent.ts';
+import { type Intent, takingId } from '../../src/core/intent.ts';
 import { defaultSettings as cloudDefaults } from '../../src/vpc/settings.ts';
 import { atRest, troubles } from './at-rest.ts';
 import { eventually, type OneNode, oneNode } from './one-node.ts';
@@ -223,5 +223,26 @@ t.test(
     await lab.restart();
     const { grant } = await lab.add('e');
     t.ok(owned().includes(grant.address.ipv4), `${grant.address.ipv4} is one of ${owned().join(', ')}`);
+  },
+);
+
+t.test(
+  'recovery: an Unassign that was not answered is known to every later life, whatever was begun meanwhile',
+  async (t) => {
+    const lab = await start(t, { minIdle: 3 });
+    await lab.add('a');
+    const eniId = lab.truth()[0]?.eniId ?? '';
+    await eventually('some are idle', () => (lab.truth()[0]?.ipv4.length ?? 0) >= 4);
+    const ip = lab.truth()[0]?.ipv4.at(-1) ?? '';
+    const unassign = { ...common, id: takingId(eniId), kind: 'unassign', eniId, ips: [ip] };
+    const assign = { ...common, id: eniId, kind: 'assign', eniId, ipv4Count: 1, clientToken: 'earlier-5-1' };
+    await reborn(lab, unassign, assign);
+    const leases = await Promise.all(['b', 'c', 'd', 'e'].map((name) => lab.add(name)));
+    t.notOk(
+      leases.some(({ grant }) => grant.address.ipv4 === ip),
+      `nobody has ${ip}`,
+    );
+    await eventually('it is taken', () => !lab.truth().some((eni) => eni.ipv4.includes(ip)));
+    await closed(lab);
   },
 );

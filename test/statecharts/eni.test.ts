@@ -228,7 +228,6 @@ const begun = (kind: 'attach' | 'detach'): Intent => ({
   instanceId: 'i-1',
 });
 const deletion: Intent = { ...common, id: 'eni-1', kind: 'delete', eniId: 'eni-1' };
-const unassign: Intent = { ...common, id: 'eni-1', kind: 'unassign', eniId: 'eni-1', ips: ['10.0.0.2'] };
 const create: Intent = {
   ...common,
   id: 'earlier-3',
@@ -246,7 +245,7 @@ const create: Intent = {
 const begunLives: Readonly<Record<string, Partial<EniInput>>> = {
   'a Create of an earlier life': { intent: create },
   'one whose detach had begun': { existing: existing('InUse'), intent: begun('detach') },
-  'one whose address was to go': { existing: existing('InUse'), intent: unassign },
+  'one whose address was to go': { existing: existing('InUse'), going: ['10.0.0.2'] },
 };
 Object.assign(lives, begunLives);
 
