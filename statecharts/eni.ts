@@ -158,6 +158,7 @@ export const eniMachine = setup({
     mayHaveWorked: ({ context }) => context.lastFailure?.code === 'cloud' || context.lastFailure?.code === 'tokenSpent',
     wantsAddresses: ({ context }) => wanted(context) > 0,
     wantsFewer: ({ context }) => wantsToLeave(context),
+    takingYet: ({ context }) => context.takingYet,
     /** Dual stack: the other family of what has arrived is to be asked for now. */
     lacksHalves: ({ context }) => askNext(context) !== null,
     ours: ({ context }) => context.ours,
@@ -560,6 +561,8 @@ export const eniMachine = setup({
             'serve',
           ],
           always: [
+            // The intent of the next call takes that of an Unassign which was not answered: who starts next would not know of it.
+            { guard: and(['takingYet', 'wantsFewer']), target: 'unassigning' },
             { guard: 'wantsAddresses', target: 'assigning' },
             { guard: 'wantsFewer', target: 'unassigning' },
             { target: 'resting' },
