@@ -58,14 +58,11 @@ export function recoverLogic(hands: RecoverHands) {
     // The host knows what a record that cannot be read was about.
     const named = new Set(pods.flatMap(({ sandbox }) => (sandbox === null ? [] : [sandboxKey(sandbox)])));
     const broken = onDisk.unreadable.filter((sandbox) => !named.has(sandbox));
-    unreadable.clear();
-    for (const sandbox of broken) {
-      unreadable.add(sandbox);
+    for (const sandbox of broken)
       log.error(
         { sandbox },
         'the lease of a sandbox cannot be read: addresses it may have are held back until it is deleted',
       );
-    }
     intents.adopt(open, answers);
     const told = { open, answers };
     const { askedMs, attached, tagged, byId } = input.seen ?? (await look(hands, told, facts, settings, signal));
@@ -121,6 +118,10 @@ export function recoverLogic(hands: RecoverHands) {
     await store.write(
       rebuilt.map((lease) => ({ type: 'put', in: 'leases', key: sandboxKey(lease.sandbox), value: lease })),
     );
+    // Also one that the host names may not be had again, as when its ENI is gone: its record goes with its sandbox.
+    const again = new Set(rebuilt.map(({ sandbox }) => sandboxKey(sandbox)));
+    unreadable.clear();
+    for (const sandbox of onDisk.unreadable) if (!again.has(sandbox)) unreadable.add(sandbox);
     if (!whole && heldBack.length === 0) await markWhole(store);
     for (const { sandbox, grant } of rebuilt)
       log.warn(
@@ -137,7 +138,7 @@ export function recoverLogic(hands: RecoverHands) {
     const adopt = (eni: CloudEni): AdoptedEni => {
       const here = leases.filter((lease) => lease.grant.eni.eniId === eni.eniId);
       const held = heldOn(eni, leases, reservations, clock.nowMs());
-      const [unknown] = unreadable;
+      const [unknown] = broken;
       if (unknown !== undefined && eni.instanceId !== null)
         for (const ip of eni.ipv4) {
           // One that was freed last is nobody's: the lease of an address takes its cool-down from the store.

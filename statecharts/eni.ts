@@ -22,6 +22,7 @@ import {
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import type { EniPhase } from '../src/core/eni-summary.ts';
 import { type Failure, failureOf } from '../src/core/errors.ts';
+import { isHeldBackFor } from '../src/core/held-back.ts';
 import { type CreateIntent, mayHaveHappened } from '../src/core/intent.ts';
 import { halvesLeaving, type Ips, leftIpv6 } from '../src/core/pairs.ts';
 import { ASSIGN_MAX } from '../src/core/settings.ts';
@@ -133,6 +134,8 @@ export const eniMachine = setup({
   guards: {
     tried: ({ context }, params: { times: number }) => context.failures >= params.times,
     hasHolders: ({ context }) => hasHolders(context.book),
+    /** An address was given back a moment ago. */
+    rests: ({ context }) => context.book.some((entry) => entry.state === 'cooling'),
     /** Nobody holds an address, waits for one, or was promised one. */
     unused: ({ context }) => !hasHolders(context.book) && context.queue.length === 0,
     takesMore: ({ context }) => context.phase === 'ready',
@@ -526,12 +529,16 @@ export const eniMachine = setup({
             },
           },
         },
-        // Pods may live on an adopted ENI: it is never let go for a device that is late.
+        // Pods may live on an adopted ENI, or be in their tear-down: it is never let go for a device that is late.
         judging: {
-          always: [{ guard: and(['ours', not('hasHolders')]), target: '#eni.draining' }, { target: 'backingOff' }],
+          always: [
+            { guard: and(['ours', not('hasHolders'), not('rests')]), target: '#eni.draining' },
+            { target: 'backingOff' },
+          ],
         },
         backingOff: {
           entry: [
+            'armRest',
             { type: 'phase', params: { phase: 'faulty' } },
             { type: 'giveBack', params: ({ context }) => ({ failure: whyNot(context) }) },
           ],
@@ -811,7 +818,10 @@ export const eniMachine = setup({
             src: 'recall',
             input: ({ context }) => ({
               ...named(context),
-              bound: context.book.filter((entry) => entry.state === 'bound').map((entry) => entry.address.ipv4),
+              // What is held back has no record on disk: that none is found says nothing.
+              bound: context.book
+                .filter((entry) => entry.state === 'bound' && !isHeldBackFor(entry.sandbox))
+                .map((entry) => entry.address.ipv4),
             }),
             onDone: [
               {

@@ -5,7 +5,7 @@
  */
 import type { EniBinding, Lease } from './lease.ts';
 import { LEASE_VERSION } from './lease.ts';
-import type { Sandbox } from './sandbox.ts';
+import type { Sandbox, SandboxKey } from './sandbox.ts';
 import { DEFAULT_IF_NAME } from './sandbox.ts';
 
 const PREFIX = 'held-back:';
@@ -24,4 +24,9 @@ export function heldBackLease(ipv4: string, ipv6: string | null, eni: EniBinding
 
 export function isHeldBack({ containerId }: Pick<Sandbox, 'containerId'>): boolean {
   return containerId.startsWith(PREFIX);
+}
+
+/** By the name of its sandbox; null: nobody's. No record on disk tells of it. */
+export function isHeldBackFor(sandbox: SandboxKey | null): boolean {
+  return sandbox?.startsWith(PREFIX) === true;
 }

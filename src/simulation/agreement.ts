@@ -232,9 +232,10 @@ function checkRequests(
       lease === null ? [] : [[lease.grant.address.ipv4, sandboxKey(sandbox)] as const],
     ),
   );
+  // What a record may name that cannot be read is kept without a lease.
   for (const [id, { context }] of enis)
-    for (const { state, address, sandbox } of context.book)
-      if (state === 'bound' && held.get(address.ipv4) !== sandbox)
+    for (const { state, address, sandbox, pod } of context.book)
+      if (state === 'bound' && held.get(address.ipv4) !== sandbox && pod?.startsWith('unknown:') !== true)
         fault(
           '1',
           `${id} keeps ${address.ipv4} for ${sandbox}, whose lease has ${held.get(address.ipv4) ?? 'nothing like it'}`,
@@ -266,7 +267,9 @@ function checkAskers(
     else if (!lease.askers.includes(requestId) && !lease.releasers.includes(requestId))
       fault('4', `${requestId} waits for ${sandbox}, whose lease has forgotten it`);
   }
+  // Nobody waits for the release of what an earlier boot left.
   for (const [id, { context }] of leases)
     for (const requestId of [...context.askers, ...context.releasers])
-      if (open[requestId] === undefined) fault('4', `${id} is to answer ${requestId}, whom nobody knows`);
+      if (open[requestId] === undefined && !requestId.startsWith('dead:'))
+        fault('4', `${id} is to answer ${requestId}, whom nobody knows`);
 }

@@ -7,6 +7,7 @@
 import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
 import type { Lease } from '../core/lease.ts';
 import { knownIps } from '../core/pairs.ts';
+import { UNREADABLE } from './crash-store.ts';
 import type { Kubelet } from './kubelet.ts';
 import type { SimNode } from './sim-node.ts';
 import type { Report } from './violation.ts';
@@ -56,12 +57,22 @@ function checkLeases(node: SimNode, { kubelet, witness, report }: RestOptions): 
     const key = `${container.id}/eth0`;
     if (container.ip === null && onDisk.has(key) && container.pendingDels === 0)
       report('1', `${key} has a lease at rest that nobody was told, or that was given back`);
-    if (container.ip !== null && witness.held.has(container.ip) && !onDisk.has(key))
+    if (container.ip !== null && holds(witness, container) && !onDisk.has(key))
       report('10', `${key} was told ${container.ip} and has no lease at rest`);
   }
+  const backHeld = Object.keys(node.snapshot('leases')?.children ?? {}).filter((id) =>
+    id.startsWith('lease:held-back:'),
+  );
+  if (backHeld.length > 0) report('rest', `addresses are held back at rest that no pod uses: ${backHeld.join(' ')}`);
   const open = node.snapshot('leases')?.context.open as object | undefined;
   if (Object.keys(open ?? {}).length > 0)
     report('4', `the leases actor still has open requests: ${JSON.stringify(open)}`);
+}
+
+/** An ENI that somebody else let go before its pod was answered is nobody's fault. */
+function holds(witness: Witness, { id, ip }: { readonly id: string; readonly ip: string | null }): boolean {
+  const holding = witness.held.get(ip ?? '');
+  return holding?.container === id && !witness.touched.has(holding.eniId);
 }
 
 /** Books, cloud and kernel agree. */
@@ -121,7 +132,11 @@ function checkLook(node: SimNode, { cloud, witness, report }: RestOptions): void
 /** What others changed on the host is mended, and nothing is left of sandboxes whose address is nobody else's by now. */
 function checkHost(node: SimNode, { witness, report }: RestOptions): void {
   const name = `node ${node.index + 1}`;
-  const leases = [...node.disk.synced('leases')].map(([key, value]) => [key, JSON.parse(value) as Lease] as const);
+  const records = [...node.disk.synced('leases')];
+  for (const [key, text] of records)
+    if (text === UNREADABLE) report('10', `${name}: the lease of ${key} cannot be read at rest`);
+  const readable = records.filter(([, text]) => text !== UNREADABLE);
+  const leases = readable.map(([key, value]) => [key, JSON.parse(value) as Lease] as const);
   const keys = new Set(leases.map(([key]) => key));
   const taken = new Set(leases.map(([, { grant }]) => grant.address.ipv4));
   for (const [mac, flaws] of node.devices.flaws) {

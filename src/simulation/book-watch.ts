@@ -7,6 +7,7 @@ import type { AnyActorRef, SnapshotFrom } from 'xstate';
 import type { eniMachine } from '../../statecharts/eni.ts';
 import { halvesOf } from '../core/address.ts';
 import type { AddressBook, Entry } from '../core/address-book.ts';
+import { isHeldBackFor } from '../core/held-back.ts';
 import { type Halves, noHalves } from '../core/pairs.ts';
 import { sandboxKey } from '../core/sandbox.ts';
 import type { Report } from './violation.ts';
@@ -101,6 +102,8 @@ export class BookWatch {
       const holding = this.#witness.held.get(ip);
       if (holding === undefined || this.#witness.touched.has(holding.eniId)) continue;
       const holder = sandboxKey({ containerId: holding.container, ifName: 'eth0' });
+      // Whose it is the record told that was lost: it is kept from everybody.
+      if (holding.node === node && isHeldBackFor(sandbox)) continue;
       if (holding.node !== node || sandbox !== holder)
         this.#report('1', `${id} has ${ip} as ${state} of ${sandbox ?? 'nobody'}, but ${holder} was told it`);
     }

@@ -10,6 +10,9 @@ import type { Life } from './life.ts';
 
 type Encoded = { readonly type: 'put' | 'del'; readonly in: Sublevel; readonly key: string; readonly text: string };
 
+/** Half a record. */
+export const UNREADABLE = '{"half":';
+
 export class CrashDisk {
   readonly #synced = new Map<Sublevel, Map<string, string>>();
   #pending: (readonly Encoded[])[] = [];
@@ -37,6 +40,13 @@ export class CrashDisk {
   /** A batch that the disk refused leaves everything as it was. */
   drop(batch: readonly Encoded[]): void {
     this.#pending = this.#pending.filter((one) => one !== batch);
+  }
+
+  /** One record is gone, or cannot be read any more. */
+  lose(sublevel: Sublevel, key: string, how: 'gone' | 'unreadable'): void {
+    const records = this.synced(sublevel) as Map<string, string>;
+    if (how === 'gone') records.delete(key);
+    else records.set(key, UNREADABLE);
   }
 
   /** All of it is put where nobody looks. */

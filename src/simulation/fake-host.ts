@@ -1,13 +1,15 @@
-/** Port Host in memory, for tests and the simulation: what it tells is what they have put in. */
+/** Port Host in memory, for tests and the simulation: what it tells is what they have put in, or what `pods` says. */
 import type { Host, HostLink, HostPod } from '../ports/host.ts';
 
 export class FakeHost implements Host {
   boot = 'boot-1';
   podsThere: readonly HostPod[] = [];
   readonly #links: () => readonly HostLink[];
+  readonly #pods: () => readonly HostPod[];
 
-  constructor(links: () => readonly HostLink[] = () => []) {
+  constructor(links: () => readonly HostLink[] = () => [], pods: () => readonly HostPod[] = () => this.podsThere) {
     this.#links = links;
+    this.#pods = pods;
   }
 
   async bootId(): Promise<string> {
@@ -15,7 +17,7 @@ export class FakeHost implements Host {
   }
 
   async pods(): Promise<readonly HostPod[]> {
-    return this.podsThere;
+    return this.#pods();
   }
 
   async links(): Promise<readonly HostLink[]> {

@@ -36,6 +36,10 @@ type Container = {
   /** The first deadline of the ADDs under way. */
   askedUntilMs: number;
   pendingDels: number;
+  /** The host was booted since: no sandbox of this name will be again. */
+  dead: boolean;
+  /** Its lease's record was lost. Without a mark on the host nobody can tell that its address is its own. */
+  record: 'whole' | 'lost' | 'lostForGood';
   /** A call ended without an answer, or an answer came too late: somebody has to delete it. */
   unsure: boolean;
 };
@@ -107,6 +111,8 @@ export class Kubelet {
     this.#trace.line(nodeIndex, id, 'ADD', this.#clock.nowMs());
     if (!node.up || system === null) return Promise.resolve(null);
     const container = this.#container(nodeIndex, id);
+    // Nobody asks again for what runs, or for what a boot has ended.
+    if (container.dead || (container.record === 'lostForGood' && container.ip !== null)) return Promise.resolve(null);
     const promised = this.#promisedTo(node, container);
     this.#apiServer.putPod(podOf(node, id, 'Running'));
     node.sandboxes.gone.delete(id);
@@ -171,7 +177,10 @@ export class Kubelet {
     container.ip = ip;
     container.ipv6 = lease.grant.address.ipv6;
     const cooling = node.coolingOffered.delete(ip);
-    node.devices.podMade(lease.sandbox, halvesOf(lease.grant.address));
+    const halves = halvesOf(lease.grant.address);
+    node.devices.podMade(sandboxOf(container.id), halves, lease.grant.eni.device.routeTable, isMarked(container.id));
+    if (container.halfGone !== 'lingers')
+      this.#apiServer.putPod({ ...podOf(node, container.id, 'Running'), podIPs: halves });
     this.#witness.answered(node.index, container.id, lease, cooling, this.#clock.nowMs());
   }
 
@@ -198,7 +207,8 @@ export class Kubelet {
     const before = this.#owners.get(pod);
     this.#owners.set(pod, container);
     if (before === container) return null;
-    const ip = before?.node === node.index ? before.ip : null;
+    // What a lost record said of it, nobody knows.
+    const ip = before?.node === node.index && before.record === 'whole' ? before.ip : null;
     const ipv6 = before?.node === node.index ? before.ipv6 : null;
     const eniId = ip === null ? '' : (this.#witness.held.get(ip)?.eniId ?? '');
     // What a pod had before the node turned to dual stack is half an address by now, and kept for nobody.
@@ -280,6 +290,7 @@ export class Kubelet {
       if (half !== null && this.#witness.held.get(half)?.container === id) this.#witness.held.delete(half);
     container.ip = null;
     container.ipv6 = null;
+    if (container.record !== 'whole') container.unsure = true;
     node.sandboxes.gone.add(id);
   }
 
@@ -361,6 +372,34 @@ export class Kubelet {
     }
   }
 
+  /** A node that is down has lost its store, or one sandbox's lease. Callers are told to delete what nobody can tell apart any more. */
+  recordsLost(nodeIndex: number, sandbox: string | null): void {
+    for (const container of this.of(nodeIndex) as Iterable<Container>) {
+      const key = `${container.id}/eth0`;
+      if (sandbox !== null && key !== sandbox) continue;
+      const found = this.#nodes[nodeIndex]?.devices.pods.get(key)?.marked === true;
+      container.record = found ? 'lost' : 'lostForGood';
+      if (!found) container.unsure = true;
+    }
+  }
+
+  /** A node is booted: none of its sandboxes is left, and nobody tells it. Their pods are found again elsewhere. */
+  rebooted(nodeIndex: number): void {
+    const node = this.#nodes[nodeIndex];
+    if (node === undefined) return;
+    for (const container of this.of(nodeIndex) as Iterable<Container>) {
+      if (container.dead) continue;
+      container.sent += 1;
+      container.lastDel = container.sent;
+      container.dead = true;
+      // Its lease is known to be of an earlier boot, if it is known at all.
+      container.unsure = container.record !== 'whole';
+      this.#gone(node, container);
+      if (!isOfSet(container.id) || this.#owners.get(podNameOf(container.id)) === container)
+        this.#apiServer.deletePod(NAMESPACE, podNameOf(container.id));
+    }
+  }
+
   readonly #again = new WeakMap<Pending, () => void>();
 
   /** Invariant 4, as far as time goes. */
@@ -411,6 +450,8 @@ export class Kubelet {
       halfGone: null,
       askedUntilMs: 0,
       pendingDels: 0,
+      dead: false,
+      record: 'whole' as const,
       unsure: false,
     };
     this.#containers.set(id, fresh);
@@ -421,6 +462,8 @@ export class Kubelet {
 const NAMESPACE = 'default';
 /** `set0#2` is the second container of the pod `pod-of-set0`. */
 const podNameOf = (id: string): string => `pod-of-${id.split('#')[0]}`;
+/** Most pods are our plugin's. */
+const isMarked = (id: string): boolean => [...id].reduce((sum, char) => sum + char.charCodeAt(0), 0) % 4 !== 0;
 const isOfSet = (id: string): boolean => id.includes('#');
 
 type Promised = {

@@ -56,6 +56,16 @@ export type Deed =
     }
   /** `forMs`: when it is taken back, used up or not. */
   | { readonly do: 'callFault'; readonly fault: Fault; readonly forMs: number }
+  /** The daemon ends and the disk has lost all, or the lease of one sandbox. */
+  | {
+      readonly do: 'lose';
+      readonly node: number;
+      readonly what: 'store' | 'lease';
+      readonly which: number;
+      readonly downMs: number;
+    }
+  /** The host is booted. */
+  | { readonly do: 'reboot'; readonly node: number; readonly downMs: number; readonly kept: number }
   /** Calls of an API are answered by nothing and carried out later (virtual-cloud.ts). `next`: what is done after each is kept. */
   | {
       readonly do: 'lateCalls';

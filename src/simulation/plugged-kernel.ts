@@ -8,6 +8,7 @@ import type { Drift, DriftKind } from '../core/drift.ts';
 import { EnactorError } from '../core/errors.ts';
 import { repairKey } from '../core/repair-ledger.ts';
 import { podKey, type Sandbox, type SandboxKey, sandboxKey } from '../core/sandbox.ts';
+import type { HostPod } from '../ports/host.ts';
 import type { EniDevice, EniDeviceWanted, HostKept, HostWanted, Kernel, SandboxLeft } from '../ports/kernel.ts';
 import type { Life } from './life.ts';
 
@@ -17,7 +18,14 @@ const ROUTE_TABLE_BASE = 1000;
 /** What may be wrong with an ENI's device or with what a pod has on the host. */
 export type Flaw = Extract<DriftKind, 'eniDown' | 'eniRoute' | 'foreignAddress' | 'podRoute' | 'podRule'>;
 
-type PodObjects = { readonly sandbox: Sandbox; readonly ips: readonly string[]; readonly flaws: Set<Flaw> };
+type PodObjects = {
+  readonly sandbox: Sandbox;
+  readonly ips: readonly string[];
+  readonly routeTable: number;
+  /** Another plugin's pod bears no mark: nothing tells whose it is. */
+  readonly marked: boolean;
+  readonly flaws: Set<Flaw>;
+};
 
 export class HostDevices {
   /** By MAC. */
@@ -70,8 +78,28 @@ export class HostDevices {
   }
 
   /** As a plugin does at the end of an ADD. */
-  podMade(sandbox: Sandbox, ips: readonly string[]): void {
-    this.pods.set(sandboxKey(sandbox), { sandbox, ips, flaws: new Set() });
+  podMade(sandbox: Sandbox, ips: readonly string[], routeTable: number, marked: boolean): void {
+    this.pods.set(sandboxKey(sandbox), { sandbox, ips, routeTable, marked, flaws: new Set() });
+  }
+
+  /** What the host tells of them to whoever has lost everything else. */
+  get hostPods(): readonly HostPod[] {
+    return [...this.pods.values()].map(({ sandbox: { containerId, ifName, pod }, ips, routeTable, marked }) => ({
+      device: `cali-${containerId}`,
+      ips,
+      routeTable,
+      sandbox: marked ? { containerId, ifName, pod: { ...pod, uid: null } } : null,
+    }));
+  }
+
+  /** Every namespace, route and rule is gone, and devices have other numbers. */
+  reboot(): void {
+    this.pods.clear();
+    this.tables.clear();
+    this.flaws.clear();
+    const macs = [...this.#links.keys()].reverse();
+    this.#links.clear();
+    for (const mac of macs) this.plug(mac);
   }
 
   /** Somebody else changes the host. False when there is nothing of the kind. */

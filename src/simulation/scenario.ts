@@ -6,6 +6,7 @@ import { defaultTopology, type Topology } from '../vpc/topology.ts';
 import { drawAssumptions } from './assumptions.ts';
 import { withDrifts } from './drifts.ts';
 import { withLateCalls } from './late-calls.ts';
+import { withLosses } from './losses.ts';
 import { withMoments } from './moments.ts';
 import { withOutages } from './outages.ts';
 import { type Decision, type PlanKinds, planOf } from './plan.ts';
@@ -107,7 +108,8 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
   const planned = planOf(new Seeded(seed, 'plan'), choices, new Seeded(seed, 'fates'));
   const drifting = kinds.faults ? withDrifts(planned, new Seeded(seed, 'drifts')) : planned;
   const late = kinds.faults ? withLateCalls(drifting, lateChance, kinds, badWay) : drifting;
-  const momentous = withMoments(late, kinds, new Seeded(seed, 'moments'));
+  const lossy = kinds.crashes ? withLosses(late, new Seeded(seed, 'losses')) : late;
+  const momentous = withMoments(lossy, kinds, new Seeded(seed, 'moments'));
   const plan = kinds.faults && kinds.crashes ? withOutages(momentous, new Seeded(seed, 'outages')) : momentous;
   return {
     seed,

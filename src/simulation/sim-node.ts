@@ -4,6 +4,7 @@
  * The daemon is the production one from its actors up: `startNode` with fakes for ports and virtual timers.
  */
 import type { AnyActorRef, AnyMachineSnapshot, InspectionEvent } from 'xstate';
+import { letHeldBackGo } from '../../actors/held-back.ts';
 import { type NodeSystem, startNode } from '../../actors/node.ts';
 import type { NodePorts } from '../../actors/ports.ts';
 import type { EniSummary } from '../core/eni-summary.ts';
@@ -58,10 +59,14 @@ export type SimNodeOptions = {
   readonly log: Log;
   /** The daemon has ended; its callers have to be told. */
   readonly onEnd: () => void;
+  /** Records of its disk are lost: of one sandbox, or all. */
+  readonly onLost: (sandbox: string | null) => void;
 };
 
 /** What runs the process waits for so long before it starts it again. */
 const RESPAWN_MS = 1_000;
+/** Between two looks at what is held back. */
+const LET_GO_MS = 5_000;
 /** Beyond the time to drain: the writes that were under way. */
 const STOP_GRACE_MS = 5_000;
 /** What the timer of a rest may be late. */
@@ -73,7 +78,10 @@ export class SimNode {
   settings: Settings;
   readonly disk = new CrashDisk();
   readonly devices = new HostDevices();
-  readonly host = new FakeHost(() => this.devices.links);
+  readonly host = new FakeHost(
+    () => this.devices.links,
+    () => this.devices.hostPods,
+  );
   /** Of which sandboxes nothing is left. */
   readonly sandboxes = new FakeSandboxes();
   /** How many calls of a port fail from now on. */
@@ -83,6 +91,8 @@ export class SimNode {
   /** How many lists of pods are short from now on. */
   shortLists = 0;
   lateDevicesMs = 0;
+  /** Boots so far. */
+  boots = 1;
   slowApiMs = 0;
   readonly lateCalls = new LatePlan();
   /** Until when nobody there answers this node. */
@@ -155,10 +165,11 @@ export class SimNode {
     this.#dirty = true;
     this.#options.trace.line(this.index, 'process', 'start', life.nowMs());
     const { trace, report } = this.#options;
-    const ports = this.#ports(life);
-    const cloud = reachable(ports.cloud, () => life.nowMs() < this.awayUntilMs.cloud);
+    const own = this.#ports(life);
+    const cloud = reachable(own.cloud, () => life.nowMs() < this.awayUntilMs.cloud);
+    const ports = this.#options.plant({ ...own, cloud });
     const system = startNode({
-      ports: this.#options.plant({ ...ports, cloud }),
+      ports,
       settings: this.settings,
       clock: life.timers as unknown as NonNullable<Parameters<typeof startNode>[0]['clock']>,
       inspect: (event) => {
@@ -178,6 +189,7 @@ export class SimNode {
     });
     if (life.over) return;
     this.system = system;
+    this.#letGo(system, ports, life);
     void system.failed.then((error) => {
       if (life.over) return;
       // Whoever runs the process starts it again.
@@ -192,6 +204,51 @@ export class SimNode {
   #watched(ref: AnyActorRef, chart: string, snapshot: AnyMachineSnapshot, event: object, nowMs: number): void {
     this.#still.observe(ref, chart, snapshot, event, nowMs);
     this.#conduct.observe(ref, chart, snapshot, event);
+  }
+
+  /** As the daemon does, only less often. */
+  #letGo(system: NodeSystem, ports: NodePorts, life: Life): void {
+    const { host, kubernetes, store, log } = ports;
+    const { nodeName } = this.settings;
+    const parts = { ...system, host, kubernetes, store, nodeName, log };
+    const pass = async (): Promise<void> => {
+      if (life.over) return;
+      const held = Object.keys(this.snapshot('leases')?.children ?? {}).some((id) => id.startsWith('lease:held-back:'));
+      const left = !this.serving ? 1 : held ? await letHeldBackGo(parts, new AbortController().signal) : 0;
+      if (left > 0) life.after(LET_GO_MS, () => void pass());
+    };
+    life.after(LET_GO_MS, () => void pass());
+  }
+
+  /** The daemon ends, and with it all that the disk held, or one of the leases on it. False when there is nothing to lose. */
+  lose(what: 'store' | 'lease', which: number, downMs: number): boolean {
+    if (!this.up) return false;
+    const { cloud, witness } = this.#options;
+    // Of what was asked for and lost with the store nothing could be known: it is carried out before the next life looks.
+    this.#crash({ point: 'now', nth: 1, kept: 1, downMs });
+    cloud.hasten();
+    const leases = [...this.disk.synced('leases').keys()];
+    const sandbox = leases[which % Math.max(1, leases.length)];
+    if (what === 'lease' && sandbox === undefined) return false;
+    if (what === 'store') {
+      this.disk.clear();
+      witness.recordsLost(this.index, null);
+      this.#options.onLost(null);
+    } else if (sandbox !== undefined) {
+      const unreadable = which % 2 === 1 && this.devices.pods.get(sandbox)?.marked === true;
+      this.disk.lose('leases', sandbox, unreadable ? 'unreadable' : 'gone');
+      witness.recordsLost(this.index, sandbox);
+      this.#options.onLost(sandbox);
+    }
+    return true;
+  }
+
+  /** The host is booted: the daemon, and all sandboxes, end without a word. */
+  reboot(kept: number, downMs: number): void {
+    if (this.up) this.#crash({ point: 'now', nth: 1, kept, downMs });
+    this.boots += 1;
+    this.host.boot = `boot-${this.boots}`;
+    this.devices.reboot();
   }
 
   #note(ref: AnyActorRef): void {

@@ -7,6 +7,7 @@ import type { Lease } from '../core/lease.ts';
 import type { StoreOp } from '../ports/store.ts';
 import type { VpcEvent } from '../vpc/events.ts';
 import type { ApiName, EniView, Input } from '../vpc/requests.ts';
+import { UNREADABLE } from './crash-store.ts';
 import type { Report } from './violation.ts';
 
 export type Holding = { readonly node: number; readonly container: string; readonly eniId: string };
@@ -27,9 +28,11 @@ export class Witness {
   /** When the rest of a released address ends. */
   readonly restUntilMs = new Map<string, number>();
   /** When the rest of an address ends that some disk says was given back. */
-  readonly #coolUntilMs = new Map<string, number>();
+  readonly #coolUntilMs = new Map<string, { readonly node: number; readonly untilMs: number }>();
   /** Addresses of ENIs that are attached, each half by itself -> its ENI. */
   readonly #there = new Map<string, string>();
+  /** Held, but the record of it was lost: not found on the disk through no fault of the node, until it is there again. */
+  readonly #recordLost = new Set<string>();
   /** ENIs that somebody else has changed: what is said of them may be wrong without fault. */
   readonly touched = new Set<string>();
   /** Somebody else is at work: what happens now is none of ours. */
@@ -78,7 +81,7 @@ export class Witness {
   synced(node: number, ops: readonly StoreOp[]): void {
     for (const op of ops) {
       if (op.in === 'coolDowns') {
-        if (op.type === 'put') this.#coolUntilMs.set(op.key, op.value as number);
+        if (op.type === 'put') this.#coolUntilMs.set(op.key, { node, untilMs: op.value as number });
         else this.#coolUntilMs.delete(op.key);
       }
       if (op.in !== 'leases') continue;
@@ -91,12 +94,28 @@ export class Witness {
   /** A node's disk as a crash has left it. Invariant 10: every answered lease is there. */
   recovered(node: number, leases: ReadonlyMap<string, string>): void {
     for (const [ip, lease] of this.leased) if (lease.node === node) this.leased.delete(ip);
-    for (const [sandbox, text] of leases) this.#lease(node, sandbox, JSON.parse(text) as Lease);
+    for (const [sandbox, text] of leases)
+      if (text !== UNREADABLE) this.#lease(node, sandbox, JSON.parse(text) as Lease);
     for (const [ip, holding] of this.held) {
-      if (holding.node !== node) continue;
+      if (holding.node !== node || this.#recordLost.has(ip)) continue;
       this.checks += 1;
       if (this.leased.get(ip)?.sandbox !== `${holding.container}/eth0`)
         this.#report('10', `after a crash the lease of ${ip} that ${holding.container} was told is not on disk`);
+    }
+  }
+
+  /** A node's disk has lost all, or the lease of one sandbox. Whoever was told an address still has it. */
+  recordsLost(node: number, sandbox: string | null): void {
+    for (const [ip, lease] of this.leased)
+      if (lease.node === node && (sandbox === null || lease.sandbox === sandbox)) this.leased.delete(ip);
+    for (const [ip, holding] of this.held)
+      if (holding.node === node && (sandbox === null || `${holding.container}/eth0` === sandbox))
+        this.#recordLost.add(ip);
+    if (sandbox !== null) return;
+    for (const [ip, rest] of this.#coolUntilMs) {
+      if (rest.node !== node) continue;
+      this.#coolUntilMs.delete(ip);
+      this.restUntilMs.delete(ip);
     }
   }
 
@@ -113,6 +132,7 @@ export class Witness {
       if (other !== undefined && !this.touched.has(other.eniId) && (other.node !== node || other.sandbox !== sandbox))
         this.#report('1', `${ip} has two leases: ${other.sandbox} and ${sandbox}`);
       this.leased.set(ip, { node, sandbox, eniId: grant.eni.eniId });
+      this.#recordLost.delete(ip);
     }
   }
 
@@ -172,7 +192,7 @@ export class Witness {
   /** The pod that had it may be in its tear-down yet, and its traffic would reach whoever gets the address next. */
   #rests(ip: string, what: string, nowMs: number): void {
     this.checks += 1;
-    const restsMs = (this.#coolUntilMs.get(ip) ?? 0) - nowMs;
+    const restsMs = (this.#coolUntilMs.get(ip)?.untilMs ?? 0) - nowMs;
     if (restsMs > 0) this.#report('cooling', `${what}: ${ip} rests for ${restsMs} ms yet`);
   }
 

@@ -128,6 +128,7 @@ export class World {
           plant: options.plant ?? ((ports) => ports),
           log: options.log ?? quiet,
           onEnd: () => this.kubelet.ended(index),
+          onLost: (sandbox) => this.kubelet.recordsLost(index, sandbox),
         }),
     );
     this.kubelet = new Kubelet({ ...this, report });
@@ -215,7 +216,11 @@ export class World {
     const perEni = node.settings.ipStack === 'dual' ? Math.min(type.ipv4PerEni, type.ipv6PerEni) : type.ipv4PerEni;
     const enis = Math.min(type.enis - 1, node.settings.maxEnis ?? Number.POSITIVE_INFINITY);
     const kept = node.settings.reservationsYield ? 0 : node.disk.synced('reservations').size;
-    return enis * perEni - node.disk.synced('leases').size - kept;
+    // Kept from everybody until the next start, for a lease that could not be read.
+    const unknown = node.books.enis.reduce((sum, { context: { book, halves } }) => {
+      return sum + book.filter(({ pod }) => pod?.startsWith('unknown:')).length + halves.heldBack.length;
+    }, 0);
+    return enis * perEni - node.disk.synced('leases').size - kept - unknown;
   }
 
   /** Invariant 5: an ENI was made, so it needs a slot that no other has, also none of ours that is on its way. */
@@ -319,6 +324,13 @@ export class World {
       }
       case 'portFault':
         if (node !== undefined) node.failing[decision.port] = decision.times;
+        return;
+      case 'lose':
+        node?.lose(decision.what, decision.which, decision.downMs);
+        return;
+      case 'reboot':
+        node?.reboot(decision.kept, decision.downMs);
+        this.kubelet.rebooted(decision.node);
         return;
       case 'slowApi':
         if (node === undefined) return;

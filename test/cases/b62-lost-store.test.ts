@@ -3,10 +3,10 @@
  * then nobody gets it. The damage itself is in test/adapters/level; the daemon as a process in b62-real-daemon.test.ts.
  */
 import t, { type Test } from 'tap';
+import { letHeldBackGo } from '../../actors/held-back.ts';
 import { memoryStore } from '../../src/adapters/level/memory-store.ts';
 import { heldBackLease, isHeldBack } from '../../src/core/held-back.ts';
 import type { Lease } from '../../src/core/lease.ts';
-import { letHeldBackGo } from '../../src/daemon/held-back.ts';
 import type { HostPod } from '../../src/ports/host.ts';
 import type { Pod } from '../../src/ports/kubernetes.ts';
 import { eventually, type OneNode, oneNode } from '../actors/one-node.ts';

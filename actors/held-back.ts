@@ -4,16 +4,16 @@
  *
  * Both are asked after the leases were looked at, so that neither answer is older than what it is about.
  */
-import { markWhole } from '../../actors/claim-store.ts';
-import { halvesOf } from '../core/address.ts';
-import { failureOf } from '../core/errors.ts';
-import { isHeldBack } from '../core/held-back.ts';
-import type { Allocator } from '../ports/allocator.ts';
-import type { Host } from '../ports/host.ts';
-import type { Introspection } from '../ports/introspection.ts';
-import type { Kubernetes } from '../ports/kubernetes.ts';
-import type { Log } from '../ports/log.ts';
-import type { Store } from '../ports/store.ts';
+import { halvesOf } from '../src/core/address.ts';
+import { failureOf } from '../src/core/errors.ts';
+import { isHeldBack } from '../src/core/held-back.ts';
+import type { Allocator } from '../src/ports/allocator.ts';
+import type { Host } from '../src/ports/host.ts';
+import type { Introspection } from '../src/ports/introspection.ts';
+import type { Kubernetes } from '../src/ports/kubernetes.ts';
+import type { Log } from '../src/ports/log.ts';
+import type { Store } from '../src/ports/store.ts';
+import { markWhole } from './claim-store.ts';
 
 export type HeldBackParts = {
   readonly allocator: Allocator;
