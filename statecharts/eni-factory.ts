@@ -362,7 +362,7 @@ export const eniFactoryMachine = setup({
           }
           enqueue.assign({ enis });
         }),
-        'tellPool',
+        // Whoever gives something up reports, and the pool hears of it then.
       ],
     },
     ipResult: {

@@ -204,11 +204,11 @@ export const leaseMachine = setup({
           target: 'givingUp',
           actions: ['noteReleaser', { type: 'fail', params: { failure: gaveUp } }],
         },
-        forget: [{ guard: 'lastAsker', target: 'givingUp', actions: ['dropAsker'] }, { actions: 'dropAsker' }],
+        forget: { guard: 'lastAsker', target: 'givingUp', actions: ['dropAsker'] },
       },
       states: {
         entering: { always: [{ guard: ({ context }) => context.waits, target: 'waiting' }, { target: 'allocating' }] },
-        waiting: { on: { vacated: { target: 'allocating', actions: [assign({ waits: false })] } } },
+        waiting: { on: { vacated: 'allocating' } },
         allocating: {
           entry: 'requestAddress',
           on: {

@@ -155,6 +155,8 @@ export class Kubelet {
         // Nobody is told that it was given up who has not given up.
         const givenUp = aborter.signal.aborted || order < container.lastDel || !node.serving;
         if (code === 'cancelled' && !givenUp) this.#report('4', `ADD of ${id} answered ${code}: ${detail}`);
+        if (code === 'notReady' && /being released/.test(detail) && container.lastDel === 0 && !givenUp)
+          this.#report('4', `ADD of ${id} was told that it is being released, and nobody has asked for that`);
         // The first deadline of those who ask together is that of all of them.
         if (code === 'deadline' && node.serving && this.#clock.nowMs() < container.askedUntilMs)
           this.#report('4', `ADD of ${id} was told that its time was over before it was`);
