@@ -5,6 +5,7 @@ import { failureOf } from '../src/core/errors.ts';
 import type { HeldLease, PodSighting, SecondLook, Suspect } from '../src/core/garbage.ts';
 import { isHeldBack } from '../src/core/held-back.ts';
 import type { Lease } from '../src/core/lease.ts';
+import { STATIC_UID_ANNOTATION } from '../src/core/pod-copy.ts';
 import type { Reservation } from '../src/core/reservation.ts';
 import { podKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Allocator } from '../src/ports/allocator.ts';
@@ -16,9 +17,6 @@ import type { NodePorts } from './ports.ts';
 
 /** Questions to the API server at once: a node of 250 pods that all went must not be a burst of 250. */
 const QUESTIONS_MAX = 4;
-
-/** Source: kubelet, mirror pods: for the kubelet a static pod's UID is this annotation. */
-const STATIC_UID_ANNOTATION = 'kubernetes.io/config.hash';
 
 export type GarbageCollectorHands = Pick<NodePorts, 'kubernetes' | 'sandboxes' | 'store' | 'clock' | 'log'> & {
   readonly nodeName: string;

@@ -6,6 +6,7 @@
  * Source: Terway's daemon, AllocIP, ReleaseIP, GetIPInfo and RecordEvent as its plugins know them.
  */
 import { EnactorError } from '../core/errors.ts';
+import type { KeptPod } from '../core/pod-copy.ts';
 import { type ReservationRules, reserveMsOf } from '../core/reservation.ts';
 import { DEFAULT_IF_NAME, type PodRef, podKey } from '../core/sandbox.ts';
 import { type EventRequest, IP_TYPE, type IPSet } from '../core/wire.ts';
@@ -13,11 +14,14 @@ import type { Allocator } from '../ports/allocator.ts';
 import type { Backend } from '../ports/backend.ts';
 import type { Kubernetes } from '../ports/kubernetes.ts';
 import { netConfOf } from './net-conf.ts';
+import type { PodCopies } from './pod-copies.ts';
 import { podOnThisNode } from './pod-lookup.ts';
 
 export type BackendParts = {
   readonly allocator: Allocator;
   readonly kubernetes: Kubernetes;
+  /** Of pods, beside the API server. */
+  readonly copies?: Pick<PodCopies, 'there' | 'gone'>;
   readonly nodeName: string;
   /** null when the configuration does not tell; the plugin then does without. */
   readonly serviceCidr: IPSet | null;
@@ -34,12 +38,16 @@ const stack = { IPv4: true, IPv6: false };
 
 export function backendOver(parts: BackendParts): Backend {
   const { allocator, kubernetes, nodeName, serviceCidr, reservations } = parts;
+  // As in the original: a pod that comes back to its address may have been deleted by the time that it is asked for.
+  const sources = { ...parts, servesGone: (pod: KeptPod) => reserveMsOf(pod, reservations) > 0 };
+  // An event tells of what was.
+  const eventSources = { ...parts, servesGone: () => true };
   return {
     async AllocIP(request, { signal, untilMs }) {
       const { containerId, ifName } = sandboxNameOf(request);
       const named = podRefOf(request);
       const known = allocator.lease(containerId, ifName);
-      const found = known === null ? await podOnThisNode(kubernetes, nodeName, named, signal) : null;
+      const found = known === null ? await podOnThisNode(sources, named, signal) : null;
       const pod = known?.sandbox.pod ?? { ...named, uid: found?.uid ?? null };
       const reserveMs = found === null ? (known?.reserveMs ?? 0) : reserveMsOf(found, reservations);
       const sandbox = { containerId, ifName, netns: request.Netns, network: request.NetworkName ?? '', pod };
@@ -76,7 +84,7 @@ export function backendOver(parts: BackendParts): Backend {
       return { kind: 'node', name: nodeName, uid: node?.uid ?? null } as const;
     }
     const { K8sPodNamespace: namespace = '', K8sPodName: name = '' } = request;
-    const { uid } = await podOnThisNode(kubernetes, nodeName, { namespace, name, uid: null }, signal);
+    const { uid } = await podOnThisNode(eventSources, { namespace, name, uid: null }, signal);
     return { kind: 'pod', namespace, name, uid } as const;
   }
 }

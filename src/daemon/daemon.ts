@@ -24,6 +24,7 @@ import { Gate } from './gate.ts';
 import { kubernetesLater } from './kubernetes-later.ts';
 import { nodePorts } from './node-ports.ts';
 import { carryOutPendingDeletes } from './pending-deletes.ts';
+import { PodCopies } from './pod-copies.ts';
 import { Refusals } from './refusals.ts';
 import { type Servers, startServers } from './servers.ts';
 
@@ -33,6 +34,7 @@ const DRAIN_MS = 10_000;
 const LAST_ANSWERS_MS = 100;
 const PENDING_DELETES_MS = 2_000;
 const HELD_BACK_MS = 2_000;
+const POD_COPIES_MS = 60_000;
 const PATHS_MS = 1_000;
 const CONFLIST_RETRY_MS = 5_000;
 
@@ -73,10 +75,13 @@ export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, o
       const { allocator } = system;
       const { settings, serviceCidr } = config;
       const { nodeName } = flags;
-      gate.open(backendOver({ allocator, kubernetes, nodeName, serviceCidr, reservations: settings }));
+      const copies = new PodCopies({ store, kubernetes, nodeName, clock: systemClock, log: log.part('pods') });
+      gate.open(backendOver({ allocator, kubernetes, copies, nodeName, serviceCidr, reservations: settings }));
       onStarted();
       const end = AbortSignal.any([stop, ending.signal]);
       const heldBack = { ...system, host: ports.host, kubernetes, store, nodeName: flags.nodeName, log };
+      void copies.follow(end);
+      void every(POD_COPIES_MS, end, () => copies.tidy());
       void every(HELD_BACK_MS, end, async () => void (await letHeldBackGo(heldBack, end)));
       await goOn(flags, config, log, system, { ...servers, restoreLock }, end);
     } finally {

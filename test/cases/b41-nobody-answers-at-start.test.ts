@@ -9,11 +9,15 @@ import '../lab/in-box.ts';
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { ask, call, machine } from '../daemon/machine.ts';
 import { TcpDoor } from '../daemon/tcp-door.ts';
 
 t.setTimeout(180_000);
+
+/** Between two tries whether the watch has told of a pod: it needs the way to the API server for that. */
+const WATCH_MS = 300;
 
 const config = { cool_down: '0s', max_pool_size: 4, backoff: '100ms', backoff_max: '500ms', call_timeout: '1s' };
 const PODS = Array.from({ length: 8 }, (_, index) => `p${index}`);
@@ -42,6 +46,19 @@ t.test('B41: whoever is away at start, nobody gets an address twice, and service
   await daemon.stop();
   daemon = here.start(flags);
   await daemon.serving();
+
+  // A pod that the watch has told of needs no API server, and none over a restart.
+  const uid = here.addPod('seen');
+  const seen = () => call(socket, 'AllocIP', 'seen', { PodUid: uid });
+  await daemon.until(async () => {
+    await sleep(WATCH_MS);
+    doors.api.cut();
+    if ((await seen()).status === 200) return true;
+    doors.api.mend();
+    return false;
+  });
+  t.equal((await call(socket, 'ReleaseIP', 'seen')).status, 200);
+  doors.api.mend();
 
   const outages: Readonly<Record<string, readonly (keyof typeof doors)[]>> = {
     'the API server': ['api'],
@@ -72,6 +89,10 @@ t.test('B41: whoever is away at start, nobody gets an address twice, and service
       held.get(stays),
       `${who} away: who has its address gets it`,
     );
+    if (!vouched && whole) {
+      t.equal((await seen()).status, 200, `${who} away: a pod that was known before gets its address`);
+      t.equal((await call(socket, 'ReleaseIP', 'seen')).status, 200);
+    }
     nth += 1;
     const fresh = `new-${nth}`;
     here.addPod(fresh);

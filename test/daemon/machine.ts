@@ -70,11 +70,13 @@ export class Machine {
     return run;
   }
 
-  addPod(name: string): void {
+  /** Its uid. */
+  addPod(name: string): string {
     const pods = resourceNamed('pods');
     if (pods === null) throw new Error('no pods');
     const spec = { nodeName: NODE, containers: [{ name: 'main', image: 'busybox' }] };
     this.api.lifecycle.create(pods, 'default', { metadata: { name }, spec });
+    return this.api.store.get(pods, 'default', name)?.metadata.uid ?? '';
   }
 
   removePod(name: string): void {
