@@ -102,15 +102,17 @@ export class HostDevices {
     for (const mac of macs) this.plug(mac);
   }
 
-  /** Somebody else changes the host. False when there is nothing of the kind. */
-  spoil(flaw: Flaw, which: number): boolean {
-    const flaws = flaw.startsWith('pod')
-      ? [...this.pods.values()].map((pod) => pod.flaws)
-      : [...this.tables.keys()].filter((mac) => this.#links.has(mac)).map((mac) => this.#flawsOf(mac));
-    const chosen = flaws[which % Math.max(1, flaws.length)];
-    chosen?.add(flaw);
+  /** Somebody else changes the host: whose it was (a sandbox, a MAC), and what is wrong there now; null when there is nothing of the kind. */
+  spoil(flaw: Flaw, which: number): { readonly whose: string; readonly flaws: ReadonlySet<Flaw> } | null {
+    const all = flaw.startsWith('pod')
+      ? [...this.pods].map(([whose, { flaws }]) => ({ whose, flaws }))
+      : [...this.tables.keys()]
+          .filter((mac) => this.#links.has(mac))
+          .map((mac) => ({ whose: mac, flaws: this.#flawsOf(mac) }));
+    const chosen = all[which % Math.max(1, all.length)];
+    chosen?.flaws.add(flaw);
     if (chosen !== undefined) for (const tell of [...this.#watching]) tell();
-    return chosen !== undefined;
+    return chosen ?? null;
   }
 
   #flawsOf(mac: string): Set<Flaw> {

@@ -25,7 +25,7 @@ import { LatePlan } from './late-plan.ts';
 import { Life } from './life.ts';
 import { reachable } from './outages.ts';
 import type { CrashPoint } from './plan.ts';
-import { HostDevices, pluggedKernel } from './plugged-kernel.ts';
+import { type Flaw, HostDevices, pluggedKernel } from './plugged-kernel.ts';
 import { Seeded } from './seeded.ts';
 import { StandStill } from './stand-still.ts';
 import type { Trace } from './trace.ts';
@@ -69,6 +69,8 @@ const RESPAWN_MS = 1_000;
 const LET_GO_MS = 5_000;
 /** Beyond the time to drain: the writes that were under way. */
 const STOP_GRACE_MS = 5_000;
+/** A look at the host on its way, and the next one, which sees what came during it. */
+const REPAIR_MS = 4_000;
 /** What the timer of a rest may be late. */
 const REST_GRACE_MS = 1_000;
 
@@ -88,6 +90,8 @@ export class SimNode {
   readonly failing = { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 };
   /** Reads and writes that failed so far. */
   storeFailures = 0;
+  /** Looks at the kernel, and changes of it, that failed so far. */
+  kernelFailures = 0;
   /** How many lists of pods are short from now on. */
   shortLists = 0;
   lateDevicesMs = 0;
@@ -115,6 +119,8 @@ export class SimNode {
   #dirty = false;
   /** The actor that was made to die did, and its parent knows. */
   #mourned = false;
+  /** What others have changed so far: whoever does it again is given less and less of a fight. */
+  readonly #spoilt = new Set<string>();
   #ambushes: { readonly state: string; left: number; readonly strike: (met: AnyActorRef) => void }[] = [];
   #states = new WeakMap<AnyActorRef, ReadonlySet<string>>();
   #armed: { crash: Crash; left: number } | null = null;
@@ -296,6 +302,33 @@ export class SimNode {
     this.#still = new StandStill(this.settings, this.#options.report);
     this.#conduct = new Conduct(this.#options.report);
     this.#options.trace.line(this.index, 'process', 'mended', this.life.nowMs());
+  }
+
+  /** What somebody changes for the first time in a long while is mended within seconds, as long as the node is well. */
+  spoil(flaw: Flaw, which: number): void {
+    const spoilt = this.devices.spoil(flaw, which);
+    if (spoilt === null) return;
+    const { life, kernelFailures } = this;
+    const { whose, flaws } = spoilt;
+    const object = `${flaw} ${whose}`;
+    const first = !this.#spoilt.has(object);
+    this.#spoilt.add(object);
+    const { report, witness } = this.#options;
+    const wasHere = this.#isKept(whose);
+    life.after(this.settings.kernelGatherMs + REPAIR_MS, () => {
+      if (!first || this.defective || !wasHere || !this.#isKept(whose) || this.kernelFailures !== kernelFailures)
+        return;
+      witness.checks += 1;
+      if (flaws.has(flaw)) report('7', `node ${this.index + 1} lets ${object} be wrong for ${REPAIR_MS} ms`);
+    });
+  }
+
+  /** What the kernel keeper has to care for: an ENI in use, a lease that is bound and whose plugin is done. */
+  #isKept(whose: string): boolean {
+    if (!this.serving) return false;
+    const enis = this.books.enis.filter((eni) => eni.matches('inUse'));
+    if (enis.some(({ context }) => context.mac?.toLowerCase() === whose)) return true;
+    return enis.some(({ context }) => context.book.some((entry) => entry.state === 'bound' && entry.sandbox === whose));
   }
 
   /** The snapshot of a singleton of this life; undefined before it exists. */
@@ -488,7 +521,11 @@ export class SimNode {
         devices: this.devices,
         life,
         delayMs: () => chance.between(1, 20),
-        failing: once('kernel'),
+        failing: () => {
+          const failure = once('kernel')();
+          if (failure !== null) this.kernelFailures += 1;
+          return failure;
+        },
       }),
       host: this.host,
       kubernetes: virtualKubernetes({

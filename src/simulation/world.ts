@@ -346,7 +346,7 @@ export class World {
         if (node !== undefined) node.shortLists = decision.times;
         return;
       case 'drift':
-        node?.devices.spoil(decision.flaw, decision.which);
+        node?.spoil(decision.flaw, decision.which);
         return;
       case 'lateDevices':
         if (node === undefined) return;
