@@ -7,6 +7,8 @@ import type { AnyActorRef, AnyMachineSnapshot, InspectionEvent } from 'xstate';
 import { letHeldBackGo } from '../../actors/held-back.ts';
 import { type NodeSystem, startNode } from '../../actors/node.ts';
 import type { NodePorts } from '../../actors/ports.ts';
+import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
+import type { IdlePoolContext } from '../../statecharts/idle-pool-context.ts';
 import type { EniSummary } from '../core/eni-summary.ts';
 import { EnactorError } from '../core/errors.ts';
 import type { Settings } from '../core/settings.ts';
@@ -24,6 +26,7 @@ import { FakeSandboxes } from './fake-sandboxes.ts';
 import { LatePlan } from './late-plan.ts';
 import { Life } from './life.ts';
 import { reachable } from './outages.ts';
+import { Patience } from './patience.ts';
 import type { CrashPoint } from './plan.ts';
 import { type Flaw, HostDevices, pluggedKernel } from './plugged-kernel.ts';
 import { Seeded } from './seeded.ts';
@@ -119,6 +122,7 @@ export class SimNode {
   #dirty = false;
   /** The actor that was made to die did, and its parent knows. */
   #mourned = false;
+  #patience: Patience;
   /** What others have changed so far: whoever does it again is given less and less of a fight. */
   readonly #spoilt = new Set<string>();
   #ambushes: { readonly state: string; left: number; readonly strike: (met: AnyActorRef) => void }[] = [];
@@ -136,6 +140,7 @@ export class SimNode {
     this.books = new BookWatch(options.witness, options.report, this.coolingOffered, () => this.#idle());
     this.#still = new StandStill(options.settings, options.report);
     this.#conduct = new Conduct(options.report);
+    this.#patience = new Patience(options.settings, options.report);
     options.cloud.model.subscribe((event) => {
       if (event.type === 'attached' && event.instanceId === this.instanceId) {
         const { mac } = event;
@@ -168,6 +173,7 @@ export class SimNode {
     this.books = new BookWatch(this.#options.witness, this.#options.report, this.coolingOffered, () => this.#idle());
     this.#still = new StandStill(this.settings, this.#options.report);
     this.#conduct = new Conduct(this.#options.report);
+    this.#patience = new Patience(this.settings, this.#options.report);
     this.#dirty = true;
     this.#options.trace.line(this.index, 'process', 'start', life.nowMs());
     const { trace, report } = this.#options;
@@ -301,6 +307,7 @@ export class SimNode {
     // What went on meanwhile was not looked at.
     this.#still = new StandStill(this.settings, this.#options.report);
     this.#conduct = new Conduct(this.#options.report);
+    this.#patience = new Patience(this.settings, this.#options.report);
     this.#options.trace.line(this.index, 'process', 'mended', this.life.nowMs());
   }
 
@@ -361,6 +368,14 @@ export class SimNode {
     if (!this.#dirty) return;
     this.#dirty = false;
     this.books.checkRests(this.life.nowMs() - REST_GRACE_MS);
+    if (!this.defective && this.serving)
+      this.#patience.check({
+        enis: this.books.enis,
+        records: this.disk.synced('reservations'),
+        factory: this.snapshot('eniFactory')?.context as EniFactoryContext | undefined,
+        pool: this.snapshot('idlePool')?.context as IdlePoolContext | undefined,
+        nowMs: this.life.nowMs(),
+      });
     const waiting = (this.snapshot('eniFactory')?.context.waiting as unknown[] | undefined)?.length ?? 0;
     this.#options.witness.checks += 1;
     const max = this.settings.waitingMax;
