@@ -84,6 +84,8 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
 
   return eniMachine.provide({
     actions: {
+      tellUnplugged: (_, { eniId: eni, mac }) =>
+        log.warn({ eni, mac }, 'the device of an ENI is gone: the cloud is asked what became of it'),
       tellStrange: (_, { eniId: eni, lost, missing, unknown }) => {
         for (const { ip, pod } of lost) log.error({ eni, ip, pod }, 'the address of a pod is gone in the cloud');
         if (missing.length + unknown.length > 0)

@@ -431,6 +431,15 @@ export const eniFactoryMachine = setup({
         'tellPool',
       ],
     },
+    // Whose MAC it is, only they know.
+    unplugged: {
+      actions: enqueueActions(({ context, event, enqueue }) => {
+        for (const { slot } of Object.values(context.enis)) {
+          const eni = eniAt(context.enis, slot);
+          if (eni !== null) enqueue.sendTo(eni, event);
+        }
+      }),
+    },
     eniFound: { actions: ['takeOver', 'plan', 'tellPool'] },
     reconsider: { actions: ['plan', 'tellPool'] },
     surveyDue: { actions: ['survey'] },

@@ -77,6 +77,34 @@ const noteFailure = {
   params: ({ event }: { event: { error: unknown } }) => ({ failure: failureOf(event.error) }),
 } as const;
 
+type Look = { readonly context: EniContext; readonly event: { readonly output: At<CloudEni | null> } };
+
+/** The book follows what a look has shown. */
+const followLook = [
+  {
+    type: 'tellStrange',
+    params: ({ context, event }: Look) => strangeIn(context, shownThen(context, event.output) ?? noIps),
+  },
+  {
+    type: 'follow',
+    params: ({ context, event }: Look) => ({
+      ips: shownThen(context, event.output) ?? noIps,
+      atMs: event.output.atMs,
+    }),
+  },
+] as const;
+
+/** The kernel is the quick witness: nothing more is promised here until the cloud has told what became of the ENI. */
+const lostDevice = [
+  {
+    type: 'tellUnplugged',
+    params: ({ context: { eniId, mac } }: { context: EniContext }) => ({ eniId: eniId ?? '', mac: mac ?? '' }),
+  },
+  'unplug',
+  { type: 'phase', params: { phase: 'faulty' } },
+  { type: 'giveBack', params: ({ context }: { context: EniContext }) => ({ failure: noDevice(context) }) },
+] as const;
+
 export const eniMachine = setup({
   types: {
     input: {} as EniInput,
@@ -139,9 +167,14 @@ export const eniMachine = setup({
     /** Nobody holds an address, waits for one, or was promised one. */
     unused: ({ context }) => !hasHolders(context.book) && context.queue.length === 0,
     takesMore: ({ context }) => context.phase === 'ready',
+    /** It is ours that the host lost, and news. */
+    hadDevice: ({ context, event }) =>
+      event.type === 'unplugged' && context.device !== null && context.mac?.toLowerCase() === event.mac.toLowerCase(),
+    isUnplugged: ({ context }) => context.device === null,
     atRest: ({ context }) => context.arriving === 0 && !wantsToLeave(context),
     canOffer: ({ context, event }) =>
       event.type === 'assign' &&
+      context.device !== null &&
       (context.queue.length === 0 || reservedFor(context.book, event.pod) !== null) &&
       offeredFrom(context, event, event.alsoCooling, event.alsoReserved) !== null,
     /** Whatever the same call is asked again, the answer will be the same. */
@@ -198,6 +231,7 @@ export const eniMachine = setup({
     })),
     /** For the log: charts write none. */
     tellStrange: (_, _params: Strange) => {},
+    tellUnplugged: (_, _params: { eniId: string; mac: string }) => {},
     /** The book follows what the cloud reports. */
     follow: assign(({ context }, { ips, atMs }: { ips: Ips; atMs: number }) => {
       // What failed had worked after all: addresses came, or those that were to leave are gone.
@@ -229,6 +263,12 @@ export const eniMachine = setup({
       };
     }),
     reopen: assign({ phase: 'opening' }),
+    unplug: assign(({ context, event }) => ({ device: null, nowMs: Math.max(context.nowMs, event.atMs) })),
+    plug: assign((_, { value: device, atMs }: At<EniDevice>) => ({
+      device,
+      routeTable: device.routeTable,
+      nowMs: atMs,
+    })),
     phase: assign((_, params: { phase: EniPhase }) => ({ phase: params.phase })),
     /** Tells the factory what there is now. */
     report: enqueueActions(({ context, enqueue }) => enqueue.sendParent(changed(context))),
@@ -499,23 +539,10 @@ export const eniMachine = setup({
         calling: {
           invoke: {
             src: 'setUpEni',
-            input: ({ context }) => ({
-              eniId: context.eniId ?? '',
-              mac: context.mac ?? '',
-              subnet: context.subnet,
-              mtu: context.mtu,
-              routeTable: context.routeTable,
-            }),
+            input: ({ context }) => deviceOf(context),
             onDone: {
               target: '#eni.inUse',
-              actions: [
-                assign(({ event }) => ({
-                  device: event.output.value,
-                  routeTable: event.output.value.routeTable,
-                  nowMs: event.output.atMs,
-                })),
-                'succeeded',
-              ],
+              actions: [{ type: 'plug', params: ({ event }) => event.output }, 'succeeded'],
             },
             onError: {
               target: 'judging',
@@ -553,12 +580,14 @@ export const eniMachine = setup({
           { guard: 'canOffer', actions: ['hear', 'offer', 'report'] },
           { guard: and(['takesMore', 'atRest']), target: '.looking', actions: ['hear', 'queueUp'] },
         ],
+        // A call is under way: when it is over the cloud is asked.
+        unplugged: { guard: 'hadDevice', actions: lostDevice },
       },
       states: {
         // Looks at what is wanted and makes the one call that helps.
         looking: {
           entry: [
-            { type: 'phase', params: { phase: 'ready' } },
+            { type: 'phase', params: ({ context }) => ({ phase: pluggedOr('ready', context) }) },
             // Rests go on, and end, while an ENI is on its way here, too.
             assign(({ context }) => ({
               suspicion: null,
@@ -568,6 +597,7 @@ export const eniMachine = setup({
             'serve',
           ],
           always: [
+            { guard: 'isUnplugged', target: 'confirming' },
             // The intent of the next call takes that of an Unassign which was not answered: who starts next would not know of it.
             { guard: and(['takingYet', 'wantsFewer']), target: 'unassigning' },
             { guard: 'wantsAddresses', target: 'assigning' },
@@ -579,6 +609,7 @@ export const eniMachine = setup({
           // What is still wanted is more than the ENI may own.
           entry: { type: 'giveBack', params: ({ context }) => ({ failure: full(context) }) },
           on: {
+            unplugged: { guard: 'hadDevice', target: 'confirming', actions: lostDevice },
             grow: { target: 'looking', actions: ['hear', 'growMore'] },
             shed: {
               target: 'looking',
@@ -730,9 +761,25 @@ export const eniMachine = setup({
         // A failed call may have done its work or part of it: the book follows the cloud before the next one.
         backingOff: {
           entry: [
-            { type: 'phase', params: { phase: 'holding' } },
+            { type: 'phase', params: ({ context }) => ({ phase: pluggedOr('holding', context) }) },
             { type: 'giveBack', params: ({ context }) => ({ failure: whyNot(context) }) },
           ],
+          on: { unplugged: { guard: 'hadDevice', target: 'confirming', actions: lostDevice } },
+          after: { backoff: 'confirming' },
+        },
+        // The cloud has it here and the host has not, or not yet told: Describe is late, or somebody has taken the device alone.
+        unplugged: {
+          tags: 'alarm',
+          entry: 'report',
+          invoke: {
+            src: 'setUpEni',
+            input: ({ context }) => deviceOf(context),
+            onDone: {
+              target: 'looking',
+              actions: [{ type: 'plug', params: ({ event }) => event.output }, 'succeeded'],
+            },
+            onError: { actions: [noteFailure, 'report'] },
+          },
           after: { backoff: 'confirming' },
         },
         confirming: {
@@ -741,21 +788,14 @@ export const eniMachine = setup({
             input: ({ context }) => looked(context),
             onDone: [
               {
+                guard: and(['isUnplugged', ({ event }) => event.output.value?.status === 'InUse']),
+                target: 'unplugged',
+                actions: [...followLook, { type: 'failed', params: ({ context }) => ({ failure: noDevice(context) }) }],
+              },
+              {
                 guard: ({ event }) => event.output.value?.status === 'InUse',
                 target: 'looking',
-                actions: [
-                  {
-                    type: 'tellStrange',
-                    params: ({ context, event }) => strangeIn(context, shownThen(context, event.output) ?? noIps),
-                  },
-                  {
-                    type: 'follow',
-                    params: ({ context, event }) => ({
-                      ips: shownThen(context, event.output) ?? noIps,
-                      atMs: event.output.atMs,
-                    }),
-                  },
-                ],
+                actions: followLook,
               },
               // Somebody detached it. It is attached again for those who hold its addresses, else it goes.
               {
@@ -1002,6 +1042,22 @@ const whyNot = (context: EniContext): Failure =>
   context.lastFailure ?? { code: 'noCapacity', detail: `ENI ${context.eniId} takes no requests` };
 
 const full = (context: EniContext): Failure => ({ code: 'noCapacity', detail: `ENI ${context.eniId} is full` });
+
+const deviceOf = ({ eniId, mac, subnet, mtu, routeTable }: EniContext) => ({
+  eniId: eniId ?? '',
+  mac: mac ?? '',
+  subnet,
+  mtu,
+  routeTable,
+});
+
+/** Without its device it serves nobody. */
+const pluggedOr = (phase: EniPhase, { device }: EniContext): EniPhase => (device === null ? 'faulty' : phase);
+
+const noDevice = ({ mac, eniId }: EniContext): Failure => ({
+  code: 'device',
+  detail: `no device has the MAC ${mac} any more (${eniId})`,
+});
 
 const deviceLate = ({ mac, times, eniId }: EniContext): Failure => ({
   code: 'device',

@@ -10,6 +10,7 @@ import {
   assign,
   type CallbackActorLogic,
   type EventObject,
+  enqueueActions,
   type PromiseActorLogic,
   setup,
 } from 'xstate';
@@ -25,6 +26,7 @@ import {
 } from '../src/core/repair-ledger.ts';
 import type { At } from './at.ts';
 import type { KernelKeeperEvent } from './messages.ts';
+import { eniFactoryIn } from './receptionist.ts';
 
 export type KernelKeeperInput = {
   readonly periodMs: number;
@@ -65,6 +67,7 @@ type Found = { readonly context: KernelKeeperContext; readonly event: { readonly
 /** What every look leaves behind. */
 const learn = [
   { type: 'tellRepairs', params: ({ context, event: { output } }: Found) => ({ news: newsIn(context, output) }) },
+  { type: 'tellUnplugged', params: ({ event }: Found) => event.output },
   { type: 'note', params: ({ event }: Found) => event.output },
 ] as const;
 
@@ -88,6 +91,11 @@ export const kernelKeeperMachine = setup({
   actions: {
     /** For the log: charts write none. */
     tellRepairs: (_, _params: { news: readonly RepairNews[] }) => {},
+    /** An ENI without its device gives out no address until it has been looked at. */
+    tellUnplugged: enqueueActions(({ enqueue, system }, { value, atMs }: At<Swept>) => {
+      for (const { kind, object: mac } of value.drifts)
+        if (kind === 'eniDevice') enqueue.sendTo(eniFactoryIn(system), { type: 'unplugged', mac, atMs });
+    }),
     note: assign(({ context }, { value, atMs }: At<Swept>) => ({
       ledger: noted(context.ledger, value.drifts, atMs, context.repairTimes).ledger,
       repairs: context.repairs + value.drifts.filter((drift) => drift.outcome === 'repaired').length,

@@ -41,7 +41,11 @@ export type EniEvent =
   | { readonly type: 'grow'; readonly count: number; readonly atMs: number }
   | { readonly type: 'shed'; readonly count: number; readonly atMs: number }
   | { readonly type: 'drain'; readonly atMs: number }
-  | { readonly type: 'rest'; readonly atMs: number };
+  | { readonly type: 'rest'; readonly atMs: number }
+  /** The host has no device with this MAC any more. */
+  | Unplugged;
+
+export type Unplugged = { readonly type: 'unplugged'; readonly mac: string; readonly atMs: number };
 
 export type FactoryEvent =
   | ({
@@ -81,6 +85,7 @@ export type FactoryEvent =
   | IpResult
   | { readonly type: 'eniChanged'; readonly summary: EniSummary; readonly atMs: number }
   | { readonly type: 'eniGone'; readonly summary: EniSummary; readonly atMs: number }
+  | Unplugged
   /** An ENI of ours that no actor has. */
   | { readonly type: 'eniFound'; readonly found: AdoptedEni; readonly atMs: number }
   | { readonly type: 'reconsider'; readonly atMs: number }

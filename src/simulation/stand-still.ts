@@ -204,6 +204,7 @@ function eniLimitOf(path: string, leaf: string, call: number, s: Settings): numb
       return s.describePeriodMs;
     case 'backingOff':
     case 'searchingLater':
+    case 'unplugged':
       return s.backoffMaxMs;
     case 'judging':
     case 'looking':
@@ -219,9 +220,12 @@ function eniLimitOf(path: string, leaf: string, call: number, s: Settings): numb
 function phasesOf(path: string): readonly EniPhase[] | null {
   if (path.startsWith('creating') || path.startsWith('attaching')) return ['opening'];
   if (path.startsWith('settling')) return ['opening', 'faulty'];
-  if (/^inUse\.(resting|looking|assigning\.calling|unassigning)/.test(path)) return ['ready'];
-  if (path === 'inUse.backingOff') return ['holding'];
-  if (path.startsWith('inUse')) return ['ready', 'holding'];
+  if (/^inUse\.(resting|looking)/.test(path)) return ['ready'];
+  // A device that goes is told at once, whatever is under way.
+  if (/^inUse\.(assigning\.calling|unassigning)/.test(path)) return ['ready', 'faulty'];
+  if (path === 'inUse.unplugged') return ['faulty'];
+  if (path === 'inUse.backingOff') return ['holding', 'faulty'];
+  if (path.startsWith('inUse')) return ['ready', 'holding', 'faulty'];
   if (/^(draining|detaching|deleting|stuck)/.test(path)) return ['leaving'];
   return path.startsWith('lost') ? ['lost'] : null;
 }

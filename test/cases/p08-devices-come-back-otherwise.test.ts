@@ -48,7 +48,9 @@ t.test('P8: devices that come back with other names in another order carry the s
   // It may be whole again by now.
   await first.until(async () => whole());
   const repaired = (await first.report()).host;
-  t.ok((repaired?.repairs ?? 0) >= 4, `${repaired?.repairs} repairs`);
+  // By the keeper, or by the ENI itself where a look fell into the moment without a device.
+  const gone = first.log.split('the device of an ENI is gone').length - 1;
+  t.ok((repaired?.repairs ?? 0) + 2 * gone >= 4, `${repaired?.repairs} repairs, ${gone} devices gone`);
 
   await first.kill();
   replug('enir');

@@ -10,6 +10,8 @@ import { contextOf as contextOfInput, type EniContext, type EniInput, tokenOf } 
 import { at, type Edge, type Graph, type Message, trapped, type Vertex, walk } from './walk.ts';
 
 const LIMIT = 2;
+/** Token of one whose device may go at any time. */
+const PULLED = 'pulled';
 const subnet = { cidr: '10.0.0.0/24', gateway: '10.0.0.253', ipv6Cidr: null, ipv6Gateway: null };
 const cloudEni = (status: EniStatus, ipv4: readonly string[]): CloudEni => ({
   eniId: 'eni-1',
@@ -105,7 +107,7 @@ function results(snapshot: AnyMachineSnapshot) {
 
 /** Two pods at most, a pool that wants one address, and all that the factory may say. */
 function events(snapshot: AnyMachineSnapshot): Message[] {
-  const { book, queue, growBy } = contextOf(snapshot);
+  const { book, queue, growBy, token } = contextOf(snapshot);
   const taken = new Set([...queue.map((one) => one.requestId), ...book.map((one) => one.sandbox?.replace('c', 'r'))]);
   const asks = ['r1', 'r2']
     .filter((requestId) => !taken.has(requestId))
@@ -128,6 +130,7 @@ function events(snapshot: AnyMachineSnapshot): Message[] {
     ...(growBy === 0 ? [{ type: 'grow', count: 1, atMs: 0 }] : []),
     { type: 'shed', count: 1, atMs: 0 },
     { type: 'drain', atMs: 0 },
+    ...(token === PULLED ? [{ type: 'unplugged', mac: '00:16:3e:00:00:01', atMs: 0 }] : []),
   ];
 }
 
@@ -211,6 +214,8 @@ const existing = (status: EniStatus) => cloudEni(status, ['10.0.0.1', '10.0.0.2'
 const lives: Record<string, Partial<EniInput>> = {
   'a new one': {},
   'an attached one with a pod': { existing: existing('InUse'), held },
+  'one with a pod whose device may go': { existing: cloudEni('InUse', ['10.0.0.1']), held, limit: 1, token: PULLED },
+  'one whose device may go': { existing: existing('InUse'), token: PULLED },
   'one that is attaching': { existing: existing('Attaching') },
   'one that was detached under a pod': { existing: existing('Available'), held },
   'one left half-way': { existing: existing('Available') },
@@ -293,6 +298,7 @@ for (const [name, life] of Object.entries(lives)) {
             state !== 'gone' &&
             wants > 0 &&
             !(state === 'inUse.confirming' || state === 'inUse.backingOff')) ||
+          (contextOf(snapshot).device === null && queue.length > 0 && state.startsWith('inUse')) ||
           (countsOf(book).leaving > 0 && state.startsWith('inUse.resting'))
         );
       }),
@@ -421,3 +427,69 @@ const neverDone = {
     ].map((name) => [name, never]),
   ),
 } as unknown as Parameters<typeof eniMachine.provide>[0];
+
+t.test('eni: one whose device has gone is looked at at once, and offers nothing until then', async (t) => {
+  const told: Message[] = [];
+  const asked: string[] = [];
+  const answers = { status: 'InUse' as EniStatus, device: true };
+  const src = eniMachine.provide({
+    actors: {
+      describeEni: fromPromise(async () => {
+        asked.push('describe');
+        return at<CloudEni | null>(cloudEni(answers.status, ['10.0.0.1', '10.0.0.2']));
+      }),
+      setUpEni: fromPromise(async () => {
+        asked.push('set up');
+        if (!answers.device) await new Promise(() => {});
+        return at({ ifindex: 3, name: 'eth1', routeTable: 1003 });
+      }),
+      attachEni: fromPromise(async () => {
+        asked.push('attach');
+        return at<void>(undefined);
+      }),
+    },
+  });
+  const times = { ...input().times, cloudPeriodMs: 600_000, backoffMs: 10, backoffMaxMs: 10, settleTimeoutMs: 60_000 };
+  const given = input({ existing: existing('InUse'), held, times, limit: 4 });
+  const factory = createActor(
+    createMachine({
+      invoke: { src, id: 'eni', input: given },
+      on: { '*': { actions: ({ event }) => told.push(event) } },
+    }),
+  ).start();
+  const eni = factory.getSnapshot().children.eni;
+  const until = async (met: () => boolean) => {
+    for (let tries = 0; !met() && tries < 2_000; tries += 1) await new Promise((resolve) => setTimeout(resolve, 2));
+    t.ok(met(), met.toString());
+  };
+  const state = () => statePath(eni?.getSnapshot().value);
+  const offer = (requestId: string) => {
+    told.length = 0;
+    eni?.send({ type: 'assign', requestId, sandbox: requestId, pod: 'q', alsoCooling: false, atMs: 1 });
+    return told.filter(({ type }) => type === 'ipResult').map(({ ok }) => ok);
+  };
+  const pull = (mac = given.existing?.mac) => {
+    asked.length = 0;
+    eni?.send({ type: 'unplugged', mac, atMs: 2 });
+  };
+  await until(() => state() === 'inUse.resting.quiet');
+  pull('00:16:3e:00:00:99');
+  t.strictSame([state(), asked], ['inUse.resting.quiet', []], 'another one’s device');
+
+  answers.device = false;
+  pull();
+  t.strictSame(asked, ['describe']);
+  t.strictSame(offer('r1'), [false], 'not even an idle address');
+  await until(() => state() === 'inUse.unplugged');
+  t.strictSame(offer('r2'), [false], 'nor while the cloud, which may be late, has it here');
+  await until(() => asked.filter((what) => what === 'describe').length >= 3);
+  answers.device = true;
+  await until(() => state() === 'inUse.resting.quiet');
+  t.strictSame(offer('r3'), [true], 'it was back by itself');
+
+  answers.status = 'Available';
+  pull();
+  await until(() => asked.includes('attach'));
+  t.strictSame(offer('r4'), [], 'who comes now waits for it: it is attached again for the pod it holds');
+  factory.stop();
+});

@@ -61,7 +61,7 @@ export class TestNamespace {
     return parts
       .map((args) => this.ip(...args))
       .join('\n')
-      .replace(/^.* (?:STALE|DELAY|PROBE|REACHABLE|INCOMPLETE|FAILED|NOARP) *$/gm, '') // learned, not configured
+      .replace(/^.* (?:STALE|DELAY|PROBE|REACHABLE|INCOMPLETE|FAILED|NOARP) *\n?/gm, '') // learned, not configured
       .replace(/NO-CARRIER,|,LOWER_UP|state \S+|linkdown/g, '') // these follow a moment later
       .replace(/(valid_lft|preferred_lft|expires|qdisc) \S+/g, '');
   }
