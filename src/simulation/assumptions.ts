@@ -60,6 +60,7 @@ export const ASSUMPTIONS: readonly Assumption[] = [
   { name: 'metadataMac', sides: none, delays: [{ metadataMacMs: 0 }, { metadataMacMs: 8_000 }] },
   { name: 'metadataAddress', sides: none, delays: [{ metadataAddressMs: 0 }, { metadataAddressMs: 5_000 }] },
   { name: 'freeCount', sides: none, delays: [{ freeCountMs: 0 }, { freeCountMs: 5_000 }] },
+  { name: 'reuse', sides: [{ reuse: 'late' }, { reuse: 'soon' }], delays: none },
 ];
 
 /** `tried`: names of assumptions; `not`: why neither side can make a difference to what the simulation runs. */
@@ -83,6 +84,12 @@ export const ESTIMATES: readonly Estimate[] = [
     about: 'DetachNetworkInterface',
     estimate: 'an ENI that is Available is refused for its state',
     tried: ['detachAvailable'],
+  },
+  {
+    about: 'AssignPrivateIpAddresses, CreateNetworkInterface',
+    estimate:
+      'which of the free addresses is given: a released one may come back within seconds, to its ENI or to another',
+    tried: ['reuse'],
   },
   {
     about: 'DescribeNetworkInterfaces',

@@ -21,11 +21,13 @@ export class BookWatch {
   readonly #report: Report;
   readonly #idle: () => number;
   readonly #seen = new Map<string, Seen>();
+  readonly #sinceMs: number;
   /** Addresses offered although they had not rested. */
   readonly coolingOffered: Set<string>;
 
   /** @param idle addresses that nobody has been sent for: one that is on its way to a request is idle in the book until it is heard of */
-  constructor(witness: Witness, report: Report, coolingOffered: Set<string>, idle: () => number) {
+  constructor(witness: Witness, report: Report, coolingOffered: Set<string>, idle: () => number, sinceMs: number) {
+    this.#sinceMs = sinceMs;
     this.#idle = idle;
     this.coolingOffered = coolingOffered;
     this.#witness = witness;
@@ -54,13 +56,15 @@ export class BookWatch {
     for (const entry of book) {
       const was = before.get(entry.address.ipv4);
       if (was === entry) continue;
-      this.#entry(node, ref.id, entry);
+      if (entry.state !== 'invalid' || !this.#witness.touched.has(context.eniId ?? ''))
+        this.#entry(node, ref.id, entry);
       if (context.dual && entry.state === 'offered' && entry.address.ipv6 === null)
         this.#report('7', `${ref.id} promises ${entry.address.ipv4}, which lacks its IPv6`);
       if (was?.state === 'reserved' && was.atMs > nowMs && entry.state === 'offered' && was.pod !== entry.pod)
         this.#yieldedOffer(ref, entry);
       if (was?.state === 'cooling' && was.atMs > nowMs && entry.state === 'offered') this.#coolingOffer(ref, entry);
     }
+    this.#keeps(ref.id, before, context);
     this.#whole(ref.id, context);
   }
 
@@ -93,6 +97,23 @@ export class BookWatch {
           '3',
           `${late.address.ipv4} should have rested ${beforeMs - late.atMs} ms ago and is still cooling`,
         );
+    }
+  }
+
+  /**
+   * Invariant 7: what an answer of this life has told of is not taken for gone while the cloud has it, whatever a Describe of before
+   * shows. What a life finds as it starts it knows from Describe alone, which may be late about it.
+   */
+  #keeps(id: string, before: ReadonlyMap<string, Entry>, { book, halves, eniId }: EniSnapshot['context']): void {
+    const isThere = (ip: string): boolean => this.#witness.isThere(ip, eniId, this.#sinceMs);
+    const now = new Map([...book, ...halves.ipv4].map((entry) => [entry.address.ipv4, entry]));
+    for (const [ipv4, was] of before) {
+      const entry = now.get(ipv4);
+      if (entry === was || was.state === 'invalid' || was.state === 'leaving') continue;
+      this.#witness.checks += 1;
+      if (entry === undefined && isThere(ipv4)) this.#report('7', `${id} forgets ${ipv4}, which the cloud has there`);
+      if (entry?.state === 'invalid' && halvesOf(entry.address).every(isThere))
+        this.#report('7', `${id} takes ${ipv4} for gone, which the cloud has there`);
     }
   }
 

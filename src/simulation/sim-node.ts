@@ -120,8 +120,8 @@ export class SimNode {
   readonly #options: SimNodeOptions;
   readonly #chance: Seeded;
   #dirty = false;
-  /** The actor that was made to die did, and its parent knows. */
-  #mourned = false;
+  /** Actors that were made to die and are there yet, or whose death the process does not outlive. */
+  readonly #doomed = new Set<AnyActorRef>();
   #patience: Patience;
   /** What others have changed so far: whoever does it again is given less and less of a fight. */
   readonly #spoilt = new Set<string>();
@@ -137,7 +137,13 @@ export class SimNode {
     this.#chance = new Seeded(options.seed, `node ${options.index}`);
     this.life = new Life(0, options.cloud.clock);
     this.life.end();
-    this.books = new BookWatch(options.witness, options.report, this.coolingOffered, () => this.#idle());
+    this.books = new BookWatch(
+      options.witness,
+      options.report,
+      this.coolingOffered,
+      () => this.#idle(),
+      this.life.nowMs(),
+    );
     this.#still = new StandStill(options.settings, options.report);
     this.#conduct = new Conduct(options.report);
     this.#patience = new Patience(options.settings, options.report);
@@ -170,7 +176,14 @@ export class SimNode {
     this.#actors.clear();
     this.#children = [];
     this.defective = false;
-    this.books = new BookWatch(this.#options.witness, this.#options.report, this.coolingOffered, () => this.#idle());
+    this.#doomed.clear();
+    this.books = new BookWatch(
+      this.#options.witness,
+      this.#options.report,
+      this.coolingOffered,
+      () => this.#idle(),
+      this.life.nowMs(),
+    );
     this.#still = new StandStill(this.settings, this.#options.report);
     this.#conduct = new Conduct(this.#options.report);
     this.#patience = new Patience(this.settings, this.#options.report);
@@ -282,12 +295,12 @@ export class SimNode {
     const broken = ref as unknown as { logic: object }; // not in XState's type of a reference
     broken.logic = Object.assign(Object.create(broken.logic), {
       transition: () => {
-        if (of !== 'supervisor') this.#mourned = true;
+        if (of !== 'supervisor') this.#doomed.delete(ref);
         throw new Error('a defect, planted by the simulation');
       },
     });
     this.defective = true;
-    this.#mourned = false;
+    this.#doomed.add(ref);
     this.#options.trace.line(this.index, ref.id, 'defect', this.life.nowMs());
     return true;
   }
@@ -298,7 +311,7 @@ export class SimNode {
    */
   mend(): void {
     if (!this.defective) return;
-    if (!this.#mourned) {
+    if (this.#doomed.size > 0) {
       this.restart(1);
       return;
     }

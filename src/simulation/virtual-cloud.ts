@@ -5,12 +5,12 @@
  * the cloud does not know.
  *
  * A late call is one whose answer is lost at once and that is carried out seconds later, whatever was done meanwhile. One limit: an
- * Unassign that was asked again and done is not done a second time; an address that came back to its ENI in between would go with it,
+ * Unassign that was asked again is done once, whichever of them comes first; an address that came back to its ENI in between would go with it,
  * and nothing that a caller can do would keep it.
  */
 import { type Answer, type Call, CloudGateway } from '../vpc/gateway.ts';
 import type { VpcModel } from '../vpc/model.ts';
-import type { ApiName } from '../vpc/requests.ts';
+import type { ApiName, Input } from '../vpc/requests.ts';
 import type { Timer, VirtualClock } from './virtual-clock.ts';
 
 /** How a call is late: the caller's connection closes, or stays silent until he gives up. */
@@ -80,6 +80,8 @@ export class VirtualCloud {
 
   #keep<A extends ApiName>(call: Call<A>, lateMs: number): void {
     const { input } = call;
+    // There is nothing that it could take.
+    if (UNASSIGNS.includes(call.api) && !this.#hasAll(input)) return;
     const one: Kept = {
       api: call.api,
       eniId: 'eniId' in input ? input.eniId : null,
@@ -89,11 +91,18 @@ export class VirtualCloud {
         const first = this.gateway.call(call, this.clock.nowMs());
         if (first.kind === 'held')
           this.#held.push({ heldBy: first.heldBy, goOn: () => void first.goOn(this.clock.nowMs()) });
+        else if (first.result.ok) this.#supersede(call);
         this.touched();
       },
     };
     this.#kept.push(one);
     this.clock.after(lateMs, one.goOn);
+  }
+
+  #hasAll(input: object): boolean {
+    const { eniId, ips } = input as Input<'UnassignPrivateIpAddresses'>;
+    const eni = this.model.truth(this.clock.nowMs()).enis.find((one) => one.eniId === eniId);
+    return eni !== undefined && ips.every((ip) => eni.ipv4.includes(ip) || eni.ipv6.includes(ip));
   }
 
   #supersede<A extends ApiName>({ api, input }: Call<A>): void {

@@ -30,7 +30,7 @@ export class Witness {
   /** When the rest of an address ends that some disk says was given back. */
   readonly #coolUntilMs = new Map<string, { readonly node: number; readonly untilMs: number }>();
   /** Addresses of ENIs that are attached, each half by itself -> its ENI. */
-  readonly #there = new Map<string, string>();
+  readonly #there = new Map<string, { readonly eniId: string; readonly sinceMs: number }>();
   /** Held, but the record of it was lost: not found on the disk through no fault of the node, until it is there again. */
   readonly #recordLost = new Set<string>();
   /** ENIs that somebody else has changed: what is said of them may be wrong without fault. */
@@ -60,12 +60,13 @@ export class Witness {
     nowMs: number,
   ): void {
     const other = this.held.get(ip);
-    if (other !== undefined && other.container !== container)
+    // Whoever's ENI somebody else has let go of holds what the cloud may have given to another by now.
+    if (other !== undefined && other.container !== container && !this.touched.has(other.eniId))
       this.#report('1', `${ip} was answered to ${container} while ${other.container} holds it`);
     const disk = this.leased.get(ip);
     if (disk === undefined || disk.node !== node || disk.sandbox !== `${container}/eth0`)
       this.#report('10', `${ip} was answered to ${container}, on disk it is ${disk?.sandbox ?? 'nobody'}'s`);
-    if (this.#there.get(ip) !== eniId && !this.touched.has(eniId))
+    if (this.#there.get(ip)?.eniId !== eniId && !this.touched.has(eniId))
       this.#report('1', `${ip} was answered to ${container}, and ${eniId} does not have it here`);
     const restUntilMs = this.restUntilMs.get(ip) ?? 0;
     if (restUntilMs > nowMs && !coolingOffered && !this.touched.has(eniId))
@@ -119,6 +120,12 @@ export class Witness {
     }
   }
 
+  /** The cloud has had it on this ENI since then, and nobody else has been at work there. */
+  isThere(ip: string, eniId: string | null, sinceMs: number): boolean {
+    const there = this.#there.get(ip);
+    return there !== undefined && there.eniId === eniId && there.sinceMs >= sinceMs && !this.touched.has(there.eniId);
+  }
+
   /** A sandbox's lease on a node's disk. */
   hasLease(node: number, sandbox: string): boolean {
     for (const lease of this.leased.values()) if (lease.node === node && lease.sandbox === sandbox) return true;
@@ -162,11 +169,13 @@ export class Witness {
 
   /** Invariant 2, as things happen in the cloud. */
   happened(event: VpcEvent): void {
-    if (event.type === 'attached') for (const ip of [...event.ipv4, ...event.ipv6]) this.#there.set(ip, event.eniId);
-    if (event.type === 'addressAssigned' && event.instanceId !== null) this.#there.set(event.ip, event.eniId);
+    if (event.type === 'attached')
+      for (const ip of [...event.ipv4, ...event.ipv6]) this.#there.set(ip, { eniId: event.eniId, sinceMs: event.atMs });
+    if (event.type === 'addressAssigned' && event.instanceId !== null)
+      this.#there.set(event.ip, { eniId: event.eniId, sinceMs: event.atMs });
     if (event.type === 'addressReleased') this.#there.delete(event.ip);
     if (event.type === 'detached')
-      for (const [ip, eniId] of this.#there) if (eniId === event.eniId) this.#there.delete(ip);
+      for (const [ip, { eniId }] of this.#there) if (eniId === event.eniId) this.#there.delete(ip);
     if (event.type === 'addressReleased') {
       if (this.outOfBand) this.lost(event.ip);
       else {

@@ -2,19 +2,22 @@
  * The addresses of one vSwitch, of one family: which are reserved, which are taken and by whom.
  *
  * A cursor walks round the space, so that a released address is given out again as late as possible and the same calls always
- * give the same addresses. IPv4: the first and the last three addresses are reserved. IPv6: the first, and the last nine,
+ * give the same addresses; or what was released last is given out first, as where hardly any are free. IPv4: the first and the last three addresses are reserved. IPv6: the first, and the last nine,
  * among which is the gateway.
  * Source: "Plan and design a VPC": four addresses of a vSwitch are reserved by the system.
  */
 import { addressAt, type Cidr, cidrContains, cidrSize, ipBytes } from '../core/ip.ts';
 
 const RESERVED_AT_START = 1n;
+const RELEASED_MAX = 64;
 
 export class AddressSpace {
   readonly cidr: Cidr;
   readonly #taken = new Map<string, string>();
   readonly #end: bigint;
   #cursor = RESERVED_AT_START;
+  /** Lately, the last one at the end. */
+  #released: readonly string[] = [];
 
   constructor(cidr: Cidr) {
     this.cidr = cidr;
@@ -42,7 +45,9 @@ export class AddressSpace {
   }
 
   /** The next free address, or null when there is none. Does not take it. */
-  next(but: ReadonlySet<string>): string | null {
+  next(but: ReadonlySet<string>, reuse: 'late' | 'soon' = 'late'): string | null {
+    const last = reuse === 'soon' ? this.#released.findLast((ip) => !this.#taken.has(ip) && !but.has(ip)) : undefined;
+    if (last !== undefined) return last;
     for (let tried = 0n; tried < this.#end; tried += 1n) {
       if (this.#cursor >= this.#end) this.#cursor = RESERVED_AT_START;
       const ip = addressAt(this.cidr, this.#cursor);
@@ -54,6 +59,7 @@ export class AddressSpace {
 
   release(ip: string): void {
     this.#taken.delete(ip);
+    this.#released = [...this.#released.filter((other) => other !== ip).slice(1 - RELEASED_MAX), ip];
   }
 }
 

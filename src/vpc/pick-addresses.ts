@@ -34,7 +34,7 @@ export function pickAddresses(
   const available = family === 4 ? world.availableAddresses(vSwitch) : space.free;
   if (available < count + but.length) throw cloudError('InvalidVSwitchId.IpNotEnough', vSwitch.vSwitchId);
   while (picked.size < count + but.length) {
-    const ip = space.next(picked);
+    const ip = space.next(picked, world.settings.reuse);
     if (ip === null) throw cloudError('InvalidVSwitchId.IpNotEnough', vSwitch.vSwitchId);
     picked.add(ip);
   }

@@ -93,6 +93,8 @@ export type Settings = {
   readonly tagFilters: 'all' | 'any';
   /** An Assign that asks for more than the vSwitch has: refused as a whole, or answered with what there is, even with none. */
   readonly shortAssigns: boolean;
+  /** An address that was released is given out again as late as possible, or before any other. */
+  readonly reuse: 'late' | 'soon';
   /** DescribeNetworkInterfaceAttribute of an unknown id: both have been seen. */
   readonly unknownEni: 'error' | 'empty';
   /** Upper bound on every page of NextToken paging, to see paging with few resources. */
@@ -120,6 +122,7 @@ export function defaultSettings(profile: Profile): Settings {
     detachAvailable: 'refuse',
     tagFilters: 'all',
     shortAssigns: false,
+    reuse: 'late',
     unknownEni: 'error',
     pageMax: 500,
     enisInRegion: 5_000,
