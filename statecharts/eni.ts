@@ -194,7 +194,6 @@ export const eniMachine = setup({
     mayHaveWorked: ({ context }) => context.lastFailure?.code === 'cloud' || context.lastFailure?.code === 'tokenSpent',
     wantsAddresses: ({ context }) => wanted(context) > 0,
     wantsFewer: ({ context }) => wantsToLeave(context),
-    takingYet: ({ context }) => context.takingYet,
     /** Dual stack: the other family of what has arrived is to be asked for now. */
     lacksHalves: ({ context }) => askNext(context) !== null,
     ours: ({ context }) => context.ours,
@@ -598,8 +597,7 @@ export const eniMachine = setup({
           ],
           always: [
             { guard: 'isUnplugged', target: 'confirming' },
-            // The intent of the next call takes that of an Unassign which was not answered: who starts next would not know of it.
-            { guard: and(['takingYet', 'wantsFewer']), target: 'unassigning' },
+            // An Unassign that fails and fails keeps nobody from addresses; its intent stays beside the others.
             { guard: 'wantsAddresses', target: 'assigning' },
             { guard: 'wantsFewer', target: 'unassigning' },
             { target: 'resting' },
@@ -848,7 +846,11 @@ export const eniMachine = setup({
           after: {
             lookAgain: [
               // The Create of the actor before may be on its way yet: the same token tells.
-              { guard: ({ context }) => context.eniId === null, target: '#eni.creating', actions: 'reopen' },
+              {
+                guard: ({ context }) => context.eniId === null,
+                target: '#eni.creating',
+                actions: ['reopen', 'report'],
+              },
               { target: 'recalling' },
             ],
           },

@@ -35,7 +35,9 @@ export class Patience {
   }
 
   check({ enis, records, factory, pool, nowMs }: Looked): void {
-    const kept = enis.flatMap(({ context }) => context.book.filter(({ state }) => state === 'reserved'));
+    // One without a device, or on its way out, may let a rest wait.
+    const serving = enis.filter((eni) => eni.matches('inUse'));
+    const kept = serving.flatMap(({ context }) => context.book.filter(({ state }) => state === 'reserved'));
     const without = kept.flatMap(({ address: { ipv4 } }) => (records.has(ipv4) ? [] : [ipv4]));
     for (const ip of this.#unrecorded.keys()) if (!without.includes(ip)) this.#unrecorded.delete(ip);
     for (const ip of without) {

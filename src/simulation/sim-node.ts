@@ -334,7 +334,8 @@ export class SimNode {
     const first = !this.#spoilt.has(object);
     this.#spoilt.add(object);
     const { report, witness } = this.#options;
-    const wasHere = this.#isKept(whose);
+    const isWell = this.failing.kernel === 0 && this.snapshot('kernelKeeper')?.value !== 'backingOff';
+    const wasHere = isWell && this.#isKept(whose);
     life.after(this.settings.kernelGatherMs + REPAIR_MS, () => {
       if (!first || this.defective || !wasHere || !this.#isKept(whose) || this.kernelFailures !== kernelFailures)
         return;
@@ -352,7 +353,7 @@ export class SimNode {
   }
 
   /** The snapshot of a singleton of this life; undefined before it exists. */
-  snapshot(chart: 'node' | 'eniFactory' | 'idlePool' | 'leases'): AnyMachineSnapshot | undefined {
+  snapshot(chart: 'kernelKeeper' | 'node' | 'eniFactory' | 'idlePool' | 'leases'): AnyMachineSnapshot | undefined {
     return this.#actors.get(chart)?.getSnapshot() as AnyMachineSnapshot | undefined;
   }
 

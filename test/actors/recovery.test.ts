@@ -161,27 +161,6 @@ t.test('recovery: addresses that were to be taken are taken, and no pod gets the
   t.same(troubles(lab), []);
 });
 
-t.test(
-  'recovery: an Unassign that may be carried out yet is made again before anything else is asked for',
-  async (t) => {
-    const lab = await start(t, { minIdle: 2, maxIdle: 2, maxEnis: 1 });
-    await lab.add('a');
-    await atRest(lab);
-    const [eni] = lab.truth();
-    const idle = lab.report().enis[0]?.addresses.filter((one) => one.state === 'idle') ?? [];
-    const ips = idle.filter((one) => one.ipv4 !== eni?.ipv4[0]).map((one) => one.ipv4);
-    t.ok(ips.length > 0);
-    const before = lab.cloud.live.gateway.ledger.lastSeq;
-    const { eniId } = eni ?? { eniId: '' };
-    await reborn(lab, { ...common, id: eniId, kind: 'unassign', eniId, ips });
-    await Promise.all(['b', 'c', 'd'].map((pod) => lab.add(pod)));
-    const calls = lab.cloud.live.gateway.ledger.read(before, null).map(({ api }) => api as string);
-    const mutating = calls.filter((api) => /^(Assign|Unassign)/.test(api));
-    // Its intent gives way to that of the next call: a crash then would leave nobody who knows of it.
-    t.strictSame(mutating.slice(0, 2), ['UnassignPrivateIpAddresses', 'AssignPrivateIpAddresses']);
-  },
-);
-
 t.test('recovery: an intent that cannot be read is told, and the node serves', async (t) => {
   const errors: object[] = [];
   const lab = await oneNode({
