@@ -325,7 +325,9 @@ export class Kubelet {
         container.deleted = order;
         if (order === container.sent) container.unsure = container.pendingAdds > 0 && container.unsure;
         if (told !== null) this.#owned(node, container.id, told);
-        for (const half of lease === null ? [] : halvesOf(lease.grant.address)) this.#rests(node, half);
+        // What was lost with its ENI may be somebody else's by now.
+        if (lease !== null && !this.#witness.touched.has(lease.grant.eni.eniId))
+          for (const half of halvesOf(lease.grant.address)) this.#rests(node, half);
       },
       (thrown: unknown) => {
         if (!this.#close(pending)) return;

@@ -80,14 +80,20 @@ export class Witness {
 
   /** The disk of a node after a sync. Invariant 1: one lease for an address. */
   synced(node: number, ops: readonly StoreOp[]): void {
+    // What was lost with its ENI may be somebody else's by now.
+    const lost = new Set<string>();
     for (const op of ops) {
       if (op.in === 'coolDowns') {
+        if (lost.has(op.key)) continue;
         if (op.type === 'put') this.#coolUntilMs.set(op.key, { node, untilMs: op.value as number });
         else this.#coolUntilMs.delete(op.key);
       }
       if (op.in !== 'leases') continue;
       for (const [ip, lease] of this.leased)
-        if (lease.node === node && lease.sandbox === op.key) this.leased.delete(ip);
+        if (lease.node === node && lease.sandbox === op.key) {
+          this.leased.delete(ip);
+          if (this.touched.has(lease.eniId)) lost.add(ip);
+        }
       if (op.type === 'put') this.#lease(node, op.key, op.value as Lease);
     }
   }
