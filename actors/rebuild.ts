@@ -35,7 +35,9 @@ export type Rebuilt = {
 export function rebuild({ enis, leases, released, pods, whole, bootId, nowMs, bindingOf }: Witnesses): Rebuilt {
   const rebuilt: Lease[] = [];
   const heldBack: Lease[] = [];
-  const leased = new Map(leases.map((lease) => [lease.grant.address.ipv4, lease.grant.eni.eniId]));
+  const leased = new Set(leases.map((lease) => lease.grant.address.ipv4));
+  // The cloud may have given what went with one ENI to another one since: an address alone does not name a lease.
+  const leasedOn = new Set(leases.map(({ grant: { eni, address } }) => `${eni.eniId} ${address.ipv4}`));
   const known = new Set<SandboxKey>(leases.map((lease) => sandboxKey(lease.sandbox)));
   const podAt = new Map(pods.flatMap((pod) => pod.ips.map((ip) => [ip, pod] as const)));
   const named = new Set(leases.flatMap((lease) => lease.grant.address.ipv6 ?? []));
@@ -43,7 +45,7 @@ export function rebuild({ enis, leases, released, pods, whole, bootId, nowMs, bi
     // Which IPv6 a pod of a lost record has cannot be told either: as many as there are IPv4 are held back with them.
     const loose = eni.ipv6.filter((ip) => !named.has(ip) && !podAt.has(ip) && !released.has(ip)).sort();
     for (const ipv4 of eni.ipv4) {
-      if (leased.get(ipv4) === eni.eniId) continue;
+      if (leasedOn.has(`${eni.eniId} ${ipv4}`)) continue;
       const pod = podAt.get(ipv4) ?? null;
       const ipv6 = pod?.ips.find((ip) => eni.ipv6.includes(ip)) ?? null;
       const binding = bindingOf(eni, pod?.routeTable ?? null);

@@ -229,7 +229,7 @@ function checkRequests(
   }
   const held = new Map(
     [...leases.values()].flatMap(({ context: { lease, sandbox } }) =>
-      lease === null ? [] : [[lease.grant.address.ipv4, sandboxKey(sandbox)] as const],
+      lease === null ? [] : [[`${lease.grant.eni.eniId} ${lease.grant.address.ipv4}`, sandboxKey(sandbox)] as const],
     ),
   );
   // What a record may name that cannot be read is kept without a lease.
@@ -237,10 +237,14 @@ function checkRequests(
     // The book of an actor that died is brought in line once the leases were looked at.
     if (eni.matches('lost')) continue;
     for (const { state, address, sandbox, pod } of eni.context.book)
-      if (state === 'bound' && held.get(address.ipv4) !== sandbox && pod?.startsWith('unknown:') !== true)
+      if (
+        state === 'bound' &&
+        held.get(`${eni.context.eniId} ${address.ipv4}`) !== sandbox &&
+        pod?.startsWith('unknown:') !== true
+      )
         fault(
           '1',
-          `${id} keeps ${address.ipv4} for ${sandbox}, whose lease has ${held.get(address.ipv4) ?? 'nothing like it'}`,
+          `${id} keeps ${address.ipv4} for ${sandbox}, whose lease has ${held.get(`${eni.context.eniId} ${address.ipv4}`) ?? 'nothing like it'}`,
         );
   }
 }
