@@ -340,7 +340,8 @@ export class SimNode {
       if (!first || this.defective || !wasHere || !this.#isKept(whose) || this.kernelFailures !== kernelFailures)
         return;
       witness.checks += 1;
-      if (flaws.has(flaw)) report('7', `node ${this.index + 1} lets ${object} be wrong for ${REPAIR_MS} ms`);
+      const isThere = flaws === (this.devices.pods.get(whose)?.flaws ?? this.devices.flaws.get(whose));
+      if (isThere && flaws.has(flaw)) report('7', `node ${this.index + 1} lets ${object} be wrong for ${REPAIR_MS} ms`);
     });
   }
 
