@@ -350,6 +350,8 @@ export class SimNode {
     if (!this.serving) return false;
     const enis = this.books.enis.filter((eni) => eni.matches('inUse'));
     if (enis.some(({ context }) => context.mac?.toLowerCase() === whose)) return true;
+    // Its namespace may be gone with all that it had.
+    if (!this.devices.pods.has(whose)) return false;
     return enis.some(({ context }) => context.book.some((entry) => entry.state === 'bound' && entry.sandbox === whose));
   }
 
