@@ -10,9 +10,17 @@ const TAKING = ['eni.inUse.unassigning', 'eni.detaching.calling', 'eni.deleting.
 
 export function withOutages(plan: readonly Decision[], chance: Seeded): readonly Decision[] {
   let made = 0;
+  /** Containers that were asked for, by node. */
+  const asked = new Map<number, string[]>();
+  /** Some of them go a moment before: their addresses rest over the restart. */
+  const leavers = (node: number, beforeMs: number): readonly Decision[] =>
+    (asked.get(node) ?? []).slice(-chance.between(0, 4)).map((container) => ({
+      ...{ do: 'del', node, container },
+      atMs: beforeMs - chance.between(50, 1_500),
+    }));
   /** Pods that come while nobody answers, some of which go again. */
   const visitors = (node: number, fromMs: number, forMs: number): readonly Decision[] =>
-    Array.from({ length: chance.between(2, 6) }, (): readonly Decision[] => {
+    Array.from({ length: chance.between(2, 8) }, (): readonly Decision[] => {
       made += 1;
       const container = `n${node}-v${made}`;
       const atMs = fromMs + chance.between(100, Math.min(forMs, 60_000));
@@ -23,12 +31,13 @@ export function withOutages(plan: readonly Decision[], chance: Seeded): readonly
   const all = plan.flatMap((decision): readonly Decision[] => {
     if (!('node' in decision)) return [decision];
     const { node, atMs } = decision;
+    if (decision.do === 'add') asked.set(node, [...(asked.get(node) ?? []), decision.container]);
     const who: Who = chance.pick(['cloud', 'cloud', 'metadata', 'both'] as const);
     const forMs = chance.pick([2_000, 20_000, 120_000, 400_000]);
     const restarts = decision.do === 'crash' || decision.do === 'restart';
-    if (restarts && chance.chance(0.4)) {
+    if (restarts && chance.chance(0.5)) {
       const away = { do: 'away', node, who, forMs: decision.downMs + forMs, atMs } as const;
-      return [decision, away, ...visitors(node, atMs + decision.downMs, forMs)];
+      return [...leavers(node, atMs), decision, away, ...visitors(node, atMs + decision.downMs, forMs)];
     }
     if (!chance.chance(0.02)) return [decision];
     const point = chance.pick(['now', 'callSending', 'callCarriedOut', 'storeSynced'] as const);
