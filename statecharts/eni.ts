@@ -750,7 +750,7 @@ export const eniMachine = setup({
               actions: [
                 noteFailure,
                 assign(({ context, event }) => ({
-                  takingYet: context.takingYet || failureOf(event.error).code === 'cloudUnreachable',
+                  takingYet: context.takingYet || mayHaveHappened(failureOf(event.error)),
                 })),
               ],
             },

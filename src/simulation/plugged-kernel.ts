@@ -58,9 +58,10 @@ export class HostDevices {
 
   /** The kernel forgets a device's routes with it; rules stay. */
   unplug(mac: string): void {
-    this.#links.delete(mac);
+    if (!this.#links.delete(mac)) return;
     this.flaws.delete(mac);
     this.tables.delete(mac);
+    for (const tell of [...this.#watching]) tell();
   }
 
   /** Null while there is no such device. */
