@@ -596,7 +596,7 @@ export const eniMachine = setup({
             'serve',
           ],
           always: [
-            { guard: 'isUnplugged', target: 'confirming' },
+            { guard: 'isUnplugged', target: 'confirming', actions: 'report' },
             // An Unassign that fails and fails keeps nobody from addresses; its intent stays beside the others.
             { guard: 'wantsAddresses', target: 'assigning' },
             { guard: 'wantsFewer', target: 'unassigning' },

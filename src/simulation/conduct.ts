@@ -10,14 +10,18 @@ import type { CloudKeeperContext } from '../../statecharts/cloud-keeper.ts';
 import type { EniContext } from '../../statecharts/eni-context.ts';
 import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
 import type { GarbageCollectorContext } from '../../statecharts/garbage-collector-context.ts';
-import type { KernelKeeperContext } from '../../statecharts/kernel-keeper.ts';
+import type { KernelKeeperContext, Swept } from '../../statecharts/kernel-keeper.ts';
 import { hasHolders } from '../core/address-book.ts';
 import { type PoolTotals, sameTotals } from '../core/pool.ts';
 import { pathOf } from './stand-still.ts';
 import type { Report } from './violation.ts';
 
 type Before = { readonly path: string; readonly context: unknown };
-type Heard = { readonly type: string; readonly basis?: PoolTotals; readonly output?: { readonly atMs?: number } };
+type Heard = {
+  readonly type: string;
+  readonly basis?: PoolTotals;
+  readonly output?: { readonly atMs?: number; readonly value?: unknown };
+};
 
 const WATCHED = new Set(['eni', 'eniFactory', 'kernelKeeper', 'cloudKeeper', 'garbageCollector']);
 
@@ -47,10 +51,10 @@ export class Conduct {
     this.checks += 2;
     this.#waits(ref, chart, path, snapshot, heard);
     if (chart === 'kernelKeeper') this.#kernelKeeper(before, { path, context }, heard);
-    if (chart === 'cloudKeeper') this.#cloudKeeper(before.path, path, context as CloudKeeperContext);
+    if (chart === 'cloudKeeper') this.#cloudKeeper(before.path, path, context as CloudKeeperContext, heard);
     if (chart === 'garbageCollector') this.#collector(before.path, path, context as GarbageCollectorContext);
     if (before.context === context) return;
-    if (chart === 'eni') this.#eni(ref, before.path, path, context as EniContext, heard);
+    if (chart === 'eni') this.#eni(ref, before, { path, context }, heard);
     if (chart === 'eniFactory') this.#factory(before.context as EniFactoryContext, context as EniFactoryContext, heard);
   }
 
@@ -69,8 +73,11 @@ export class Conduct {
     const before = from.context as KernelKeeperContext;
     const now = to.context as KernelKeeperContext;
     const looked = type.startsWith('xstate.done.actor.');
+    const seen = output?.value as Swept | undefined;
+    const repaired = seen?.drifts.filter(({ outcome }) => outcome === 'repaired').length ?? 0;
     const wrong =
-      (looked && now.nowMs !== output?.atMs && 'forgets what it saw') ||
+      (looked && seen?.thorough === true && now.thoroughMs !== output?.atMs && 'forgets that it looked') ||
+      (looked && now.repairs - before.repairs !== repaired && 'forgets what it repaired') ||
       (from.path !== 'gathering' &&
         to.path === 'gathering' &&
         type !== 'kernelChanged' &&
@@ -86,7 +93,9 @@ export class Conduct {
     if (wrong !== false) this.#report('alive', `the kernel keeper ${wrong} (${from.path} to ${to.path} on ${type})`);
   }
 
-  #cloudKeeper(from: string, to: string, { suspects }: CloudKeeperContext): void {
+  #cloudKeeper(from: string, to: string, { suspects, failures }: CloudKeeperContext, { type }: Heard): void {
+    if (type.startsWith('xstate.done.actor.') && failures > 0)
+      this.#report('alive', `the cloud keeper counts ${failures} failures after a look`);
     if (from !== to && (to === 'doubting') !== suspects.length > 0 && to !== 'listing')
       this.#report('alive', `the cloud keeper goes from ${from} to ${to} with ${suspects.length} suspects`);
   }
@@ -102,7 +111,16 @@ export class Conduct {
       this.#report('alive', `the garbage collector rests, and its last pass was ${nowMs - (lastPassMs ?? 0)} ms ago`);
   }
 
-  #eni(ref: AnyActorRef, from: string, to: string, context: EniContext, { type }: Heard): void {
+  #eni(ref: AnyActorRef, before: Before, after: Before, { type, output }: Heard): void {
+    const [from, to] = [before.path, after.path];
+    const context = after.context as EniContext;
+    const known = (before.context as EniContext).failures;
+    // A comparison that fails is made again by its clock.
+    if (type === `xstate.error.actor.0.eni.${from}` && !from.endsWith('.comparing') && context.failures <= known)
+      this.#report('7', `${ref.id} counts ${context.failures} failures after ${type}, and counted ${known} before`);
+    const got = type === 'xstate.done.actor.0.eni.inUse.assigning.calling' ? (output?.value as readonly string[]) : [];
+    if (got.length > 0 && context.failures > 0)
+      this.#report('7', `${ref.id} was given ${got.length} addresses and counts ${context.failures} failures`);
     if (from !== to && CALLING.test(from) && !RESULT.test(type))
       this.#report('9', `${ref.id} left ${from} on ${type}, while its call was under way`);
     if (SUCCESS.test(type) && context.failures > 0)

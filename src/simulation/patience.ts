@@ -43,7 +43,9 @@ export class Patience {
     for (const ip of without) {
       const forMs = nowMs - (this.#unrecorded.get(ip) ?? nowMs);
       if (forMs === 0) this.#unrecorded.set(ip, nowMs);
-      if (forMs > UNRECORDED_MS) this.#report('kept', `${ip} has been kept for ${forMs} ms without a record of that`);
+      // One that ends before its time rests first, and is told apart from a cooling one only by that.
+      if (forMs > UNRECORDED_MS + this.#settings.coolDownMs)
+        this.#report('kept', `${ip} has been kept for ${forMs} ms without a record of that`);
     }
     if (factory !== undefined && pool !== undefined) this.#hunger(factory, moveIn(pool).grow, nowMs);
   }

@@ -93,6 +93,8 @@ export class SimNode {
   readonly failing = { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 };
   /** Reads and writes that failed so far. */
   storeFailures = 0;
+  /** How often records of its disk were lost. */
+  losses = 0;
   /** Looks at the kernel, and changes of it, that failed so far. */
   kernelFailures = 0;
   /** How many lists of pods are short from now on. */
@@ -124,7 +126,7 @@ export class SimNode {
   readonly #doomed = new Set<AnyActorRef>();
   #patience: Patience;
   /** What others have changed so far: whoever does it again is given less and less of a fight. */
-  readonly #spoilt = new Set<string>();
+  readonly #spoilt = new Map<string, number>();
   #ambushes: { readonly state: string; left: number; readonly strike: (met: AnyActorRef) => void }[] = [];
   #states = new WeakMap<AnyActorRef, ReadonlySet<string>>();
   #armed: { crash: Crash; left: number } | null = null;
@@ -255,6 +257,7 @@ export class SimNode {
     const leases = [...this.disk.synced('leases').keys()];
     const sandbox = leases[which % Math.max(1, leases.length)];
     if (what === 'lease' && sandbox === undefined) return false;
+    this.losses += 1;
     if (what === 'store') {
       this.disk.clear();
       witness.recordsLost(this.index, null);
@@ -292,9 +295,13 @@ export class SimNode {
         : this.#children.filter((ref) => ref.id.startsWith(of) && ref.getSnapshot().status === 'active');
     const ref = who ?? known[which % Math.max(1, known.length)];
     if (ref === undefined || ref.getSnapshot().status !== 'active' || !this.up) return false;
-    const broken = ref as unknown as { logic: object }; // not in XState's type of a reference
-    broken.logic = Object.assign(Object.create(broken.logic), {
-      transition: () => {
+    type Transition = (snapshot: unknown, event: { readonly type: string }, scope: unknown) => unknown;
+    const broken = ref as unknown as { logic: { readonly transition: Transition } }; // not in XState's type of a reference
+    const { logic } = broken;
+    broken.logic = Object.assign(Object.create(logic), {
+      transition: (...heard: Parameters<Transition>) => {
+        // Whoever is told to end does so.
+        if (heard[1].type === 'xstate.stop') return logic.transition(...heard);
         if (of !== 'supervisor') this.#doomed.delete(ref);
         throw new Error('a defect, planted by the simulation');
       },
@@ -331,13 +338,22 @@ export class SimNode {
     const { life, kernelFailures } = this;
     const { whose, flaws } = spoilt;
     const object = `${flaw} ${whose}`;
-    const first = !this.#spoilt.has(object);
-    this.#spoilt.add(object);
+    const times = (this.#spoilt.get(object) ?? 0) + 1;
+    this.#spoilt.set(object, times);
+    // What else is wrong there may be why the keeper takes it for unfinished.
+    const first = times === 1 && flaws.size === 1;
     const { report, witness } = this.#options;
     const isWell = this.failing.kernel === 0 && this.snapshot('kernelKeeper')?.value !== 'backingOff';
     const wasHere = isWell && this.#isKept(whose);
     life.after(this.settings.kernelGatherMs + REPAIR_MS, () => {
-      if (!first || this.defective || !wasHere || !this.#isKept(whose) || this.kernelFailures !== kernelFailures)
+      if (
+        !first ||
+        this.#spoilt.get(object) !== times ||
+        this.defective ||
+        !wasHere ||
+        !this.#isKept(whose) ||
+        this.kernelFailures !== kernelFailures
+      )
         return;
       witness.checks += 1;
       const isThere = flaws === (this.devices.pods.get(whose)?.flaws ?? this.devices.flaws.get(whose));

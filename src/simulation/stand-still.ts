@@ -220,9 +220,9 @@ function eniLimitOf(path: string, leaf: string, call: number, s: Settings): numb
 function phasesOf(path: string): readonly EniPhase[] | null {
   if (path.startsWith('creating') || path.startsWith('attaching')) return ['opening'];
   if (path.startsWith('settling')) return ['opening', 'faulty'];
-  if (/^inUse\.(resting|looking)/.test(path)) return ['ready'];
+  if (path.startsWith('inUse.resting')) return ['ready'];
   // A device that goes is told at once, whatever is under way.
-  if (/^inUse\.(assigning\.calling|unassigning)/.test(path)) return ['ready', 'faulty'];
+  if (/^inUse\.(looking|assigning\.calling|unassigning)/.test(path)) return ['ready', 'faulty'];
   if (path === 'inUse.unplugged') return ['faulty'];
   if (path === 'inUse.backingOff') return ['holding', 'faulty'];
   if (path.startsWith('inUse')) return ['ready', 'holding', 'faulty'];
