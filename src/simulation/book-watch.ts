@@ -16,19 +16,26 @@ import type { Witness } from './witness.ts';
 export type EniSnapshot = SnapshotFrom<typeof eniMachine>;
 type Seen = { readonly ref: AnyActorRef; book: AddressBook; halves: Halves };
 
+/** What of the node the looks at its books have to know. */
+export type BooksOwner = {
+  /** Addresses that nobody has been sent for: one that is on its way to a request is idle in the book until it is heard of. */
+  idle(): number;
+  /** Its books are from memory: an ENI may have no more than it is known to have, whatever is found there later. */
+  isDegraded(): boolean;
+};
+
 export class BookWatch {
   readonly #witness: Witness;
   readonly #report: Report;
-  readonly #idle: () => number;
+  readonly #owner: BooksOwner;
   readonly #seen = new Map<string, Seen>();
   readonly #sinceMs: number;
   /** Addresses offered although they had not rested. */
   readonly coolingOffered: Set<string>;
 
-  /** @param idle addresses that nobody has been sent for: one that is on its way to a request is idle in the book until it is heard of */
-  constructor(witness: Witness, report: Report, coolingOffered: Set<string>, idle: () => number, sinceMs: number) {
+  constructor(witness: Witness, report: Report, coolingOffered: Set<string>, owner: BooksOwner, sinceMs: number) {
     this.#sinceMs = sinceMs;
-    this.#idle = idle;
+    this.#owner = owner;
     this.coolingOffered = coolingOffered;
     this.#witness = witness;
     this.#report = report;
@@ -71,7 +78,7 @@ export class BookWatch {
   /** Invariant 3: only when no address is idle anywhere. That the node cannot grow either is for placement's own tests. */
   #coolingOffer(ref: AnyActorRef, { address }: Entry): void {
     this.#witness.checks += 1;
-    const idle = this.#idle();
+    const idle = this.#owner.idle();
     if (idle > 0) this.#report('3', `${ref.id} offered ${address.ipv4}, which cools, while ${idle} addresses are idle`);
     this.coolingOffered.add(address.ipv4);
   }
@@ -80,7 +87,7 @@ export class BookWatch {
   #yieldedOffer(ref: AnyActorRef, { address }: Entry): void {
     this.#witness.checks += 1;
     this.coolingOffered.add(address.ipv4);
-    const free = this.#idle();
+    const free = this.#owner.idle();
     if (free > 0) this.#report('kept', `${ref.id} gave away ${address.ipv4}, which is kept, while ${free} are idle`);
   }
 
@@ -143,7 +150,7 @@ export class BookWatch {
     }
     // What an earlier life gave out in single stack may be more than there can be pairs.
     const owned = book.filter((entry) => entry.state !== 'invalid' && (!dual || entry.address.ipv6 !== null)).length;
-    if (owned > limit && !this.#witness.touched.has(eniId ?? ''))
+    if (owned > limit && !this.#witness.touched.has(eniId ?? '') && !this.#owner.isDegraded())
       this.#report('5', `${id} owns ${owned} addresses of ${limit}`);
   }
 }

@@ -14,7 +14,7 @@ import { EnactorError } from '../core/errors.ts';
 import type { Settings } from '../core/settings.ts';
 import type { Log } from '../ports/log.ts';
 import { checkAgreement, type Supervisors } from './agreement.ts';
-import { BookWatch } from './book-watch.ts';
+import { type BooksOwner, BookWatch } from './book-watch.ts';
 import { CallWatch } from './call-watch.ts';
 import { Conduct } from './conduct.ts';
 import { CrashDisk, crashStore } from './crash-store.ts';
@@ -143,7 +143,7 @@ export class SimNode {
       options.witness,
       options.report,
       this.coolingOffered,
-      () => this.#idle(),
+      this.#booksOwner,
       this.life.nowMs(),
     );
     this.#still = new StandStill(options.settings, options.report);
@@ -183,7 +183,7 @@ export class SimNode {
       this.#options.witness,
       this.#options.report,
       this.coolingOffered,
-      () => this.#idle(),
+      this.#booksOwner,
       this.life.nowMs(),
     );
     this.#still = new StandStill(this.settings, this.#options.report);
@@ -375,6 +375,11 @@ export class SimNode {
   snapshot(chart: 'kernelKeeper' | 'node' | 'eniFactory' | 'idlePool' | 'leases'): AnyMachineSnapshot | undefined {
     return this.#actors.get(chart)?.getSnapshot() as AnyMachineSnapshot | undefined;
   }
+
+  readonly #booksOwner: BooksOwner = {
+    idle: () => this.#idle(),
+    isDegraded: () => this.snapshot('node')?.matches({ running: 'degraded' }) === true,
+  };
 
   /** Addresses that the factory may still give out at once. */
   #idle(): number {

@@ -75,7 +75,8 @@ export class Witness {
         `${ip} was answered to ${container} as if idle, ${restUntilMs - nowMs} ms before its rest ends`,
       );
     this.restUntilMs.delete(ip);
-    this.held.set(ip, { node, container, eniId });
+    // What others took away before the node could know is nobody's, whatever the pod was told.
+    if (this.#there.get(ip)?.eniId === eniId) this.held.set(ip, { node, container, eniId });
   }
 
   /** The disk of a node after a sync. Invariant 1: one lease for an address. */
@@ -218,7 +219,8 @@ export class Witness {
     }
     this.checks += 1;
     const holding = this.held.get(ip);
-    if (holding !== undefined) this.#report('2', `${what}: ${ip} is held by ${holding.container}`);
+    // What left this ENI before may be another's by now.
+    if (holding?.eniId === eniId) this.#report('2', `${what}: ${ip} is held by ${holding.container}`);
     const lease = this.leased.get(ip);
     if (lease !== undefined && lease.eniId === eniId)
       this.#report('2', `${what}: ${ip} has a lease of ${lease.sandbox} on disk`);
