@@ -275,7 +275,9 @@ export class Kubelet {
     if (fate !== 'lingers' && fate !== 'finished') node.devices.pods.delete(keyOf(id));
     if (fate === 'lingers' || fate === 'sandboxLost') {
       // Either alone keeps its address; a sandbox that is lost and whose pod nobody knows is gone like any other.
-      const both = container.halfGone !== null && container.halfGone !== fate;
+      // Where its record is lost too, nothing tells of it at all.
+      const untold = fate === 'sandboxLost' && container.record !== 'whole';
+      const both = untold || (container.halfGone !== null && container.halfGone !== fate);
       container.halfGone = fate;
       if (!both) return;
     }
@@ -384,6 +386,8 @@ export class Kubelet {
       const found = this.#nodes[nodeIndex]?.devices.pods.get(key)?.marked === true;
       container.record = found ? 'lost' : 'lostForGood';
       if (!found) container.unsure = true;
+      const node = this.#nodes[nodeIndex];
+      if (container.halfGone === 'sandboxLost' && node !== undefined) this.#gone(node, container);
     }
   }
 
