@@ -9,6 +9,7 @@ import { type NodeSystem, startNode } from '../../actors/node.ts';
 import type { NodePorts } from '../../actors/ports.ts';
 import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
 import type { IdlePoolContext } from '../../statecharts/idle-pool-context.ts';
+import type { KernelKeeperContext } from '../../statecharts/kernel-keeper.ts';
 import type { EniSummary } from '../core/eni-summary.ts';
 import { EnactorError } from '../core/errors.ts';
 import type { Settings } from '../core/settings.ts';
@@ -343,8 +344,7 @@ export class SimNode {
     // What else is wrong there may be why the keeper takes it for unfinished.
     const first = times === 1 && flaws.size === 1;
     const { report, witness } = this.#options;
-    const isWell = this.failing.kernel === 0 && this.snapshot('kernelKeeper')?.value !== 'backingOff';
-    const wasHere = isWell && this.#isKept(whose);
+    const wasHere = this.#keeperIsWell() && this.#isKept(whose);
     life.after(this.settings.kernelGatherMs + REPAIR_MS, () => {
       if (
         !first ||
@@ -359,6 +359,12 @@ export class SimNode {
       const isThere = flaws === (this.devices.pods.get(whose)?.flaws ?? this.devices.flaws.get(whose));
       if (isThere && flaws.has(flaw)) report('7', `node ${this.index + 1} lets ${object} be wrong for ${REPAIR_MS} ms`);
     });
+  }
+
+  /** Its looks at the host do not fail, also not the one that is under way. */
+  #keeperIsWell(): boolean {
+    const keeper = this.snapshot('kernelKeeper');
+    return this.failing.kernel === 0 && (keeper?.context as KernelKeeperContext | undefined)?.failures === 0;
   }
 
   /** What the kernel keeper has to care for: an ENI in use, a lease that is bound and whose plugin is done. */

@@ -61,10 +61,12 @@ export class Witness {
   ): void {
     const other = this.held.get(ip);
     // Whoever's ENI somebody else has let go of holds what the cloud may have given to another by now.
-    if (other !== undefined && other.container !== container && !this.touched.has(other.eniId))
+    const othersWork = this.touched.has(eniId) || this.touched.has(other?.eniId ?? '');
+    if (other !== undefined && other.container !== container && !othersWork)
       this.#report('1', `${ip} was answered to ${container} while ${other.container} holds it`);
     const disk = this.leased.get(ip);
-    if (disk === undefined || disk.node !== node || disk.sandbox !== `${container}/eth0`)
+    const isOwn = disk?.node === node && disk.sandbox === `${container}/eth0`;
+    if (!isOwn && (disk === undefined || !this.touched.has(eniId)))
       this.#report('10', `${ip} was answered to ${container}, on disk it is ${disk?.sandbox ?? 'nobody'}'s`);
     if (this.#there.get(ip)?.eniId !== eniId && !this.touched.has(eniId))
       this.#report('1', `${ip} was answered to ${container}, and ${eniId} does not have it here`);
@@ -143,7 +145,8 @@ export class Witness {
     for (const ip of halvesOf(grant.address)) {
       this.checks += 1;
       const other = this.leased.get(ip);
-      if (other !== undefined && !this.touched.has(other.eniId) && (other.node !== node || other.sandbox !== sandbox))
+      const othersWork = this.touched.has(grant.eni.eniId) || this.touched.has(other?.eniId ?? '');
+      if (other !== undefined && !othersWork && (other.node !== node || other.sandbox !== sandbox))
         this.#report('1', `${ip} has two leases: ${other.sandbox} and ${sandbox}`);
       this.leased.set(ip, { node, sandbox, eniId: grant.eni.eniId });
       this.#recordLost.delete(ip);
