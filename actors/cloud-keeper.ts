@@ -51,7 +51,9 @@ export function cloudKeeperLogic(hands: CloudKeeperHands) {
       const fields = { eni: eni.eniId, status: eni.status, leases: here.length };
       if (suspects.includes(eni.eniId)) log.warn(fields, 'an ENI of ours that nobody knew is taken over');
       else log.debug(fields, 'an ENI of ours that nobody knows is looked at again');
-      return [{ eni, ours: true, subnet: subnetOf(vSwitch), held, coolUntilMs, routeTable: null }];
+      // What was begun on it may be carried out yet.
+      const begun = { intent: intents.of(eni.eniId), going: intents.taking(eni.eniId)?.ips ?? [] };
+      return [{ eni, ...begun, ours: true, subnet: subnetOf(vSwitch), held, coolUntilMs, routeTable: null }];
     });
   };
 

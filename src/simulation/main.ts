@@ -10,14 +10,12 @@ import { ASSUMPTIONS } from './assumptions.ts';
 import { everything } from './coverage.ts';
 import { runSeeds, type SeedResult, serveSeeds } from './many-seeds.ts';
 import { runScenario } from './run-seed.ts';
-import { HAZARDS, type Hazard, type ScenarioOptions, STACKS, scenarioOf } from './scenario.ts';
+import { HAZARDS, type Hazard, lasting, type ScenarioOptions, STACKS, scenarioOf } from './scenario.ts';
 import { describePlan, shorten } from './shorten.ts';
 
 const PROGRESS_MS = 5_000;
 /** Failing seeds that are made short; the others are only named. */
 const SHORTENED_MAX = 3;
-/** Of the steps of a run those in which something is asked of the world; the others are its rest. */
-const PLAN_SHARE = 0.6;
 const SEED_MAX = 1_000_000_000;
 
 type Arguments = {
@@ -60,8 +58,7 @@ function argumentsOf(argv: readonly string[]): Arguments {
     count: number('seeds', values.seeds),
     first: values.seed === undefined ? Math.floor(Math.random() * SEED_MAX) : number('seed', values.seed),
     options: {
-      steps: Math.ceil(PLAN_SHARE * steps),
-      stepsMin: steps,
+      ...lasting(steps),
       hazards: hazards as Hazard[],
       ...(stack && { stack }),
     },

@@ -35,6 +35,15 @@ export type ScenarioOptions = Partial<Omit<PlanKinds, 'dual'>> & {
   readonly settings?: Partial<Settings>;
 };
 
+/** Of the steps of a whole run those in which something is asked of the world; the others are its rest. */
+const PLAN_SHARE = 0.6;
+
+/** For a run of so many steps or more, its rest included. */
+export const lasting = (steps: number): Pick<ScenarioOptions, 'steps'> & { readonly stepsMin: number } => ({
+  steps: Math.ceil(PLAN_SHARE * steps),
+  stepsMin: steps,
+});
+
 export type Scenario = {
   readonly seed: number;
   readonly kinds: PlanKinds;

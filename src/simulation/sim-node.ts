@@ -9,7 +9,6 @@ import { type NodeSystem, startNode } from '../../actors/node.ts';
 import type { NodePorts } from '../../actors/ports.ts';
 import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
 import type { IdlePoolContext } from '../../statecharts/idle-pool-context.ts';
-import type { KernelKeeperContext } from '../../statecharts/kernel-keeper.ts';
 import type { EniSummary } from '../core/eni-summary.ts';
 import { EnactorError } from '../core/errors.ts';
 import type { Settings } from '../core/settings.ts';
@@ -29,7 +28,7 @@ import { Life } from './life.ts';
 import { reachable } from './outages.ts';
 import { Patience } from './patience.ts';
 import type { CrashPoint } from './plan.ts';
-import { type Flaw, HostDevices, pluggedKernel } from './plugged-kernel.ts';
+import { HostDevices, pluggedKernel } from './plugged-kernel.ts';
 import { Seeded } from './seeded.ts';
 import { StandStill } from './stand-still.ts';
 import type { Trace } from './trace.ts';
@@ -73,8 +72,6 @@ const RESPAWN_MS = 1_000;
 const LET_GO_MS = 5_000;
 /** Beyond the time to drain: the writes that were under way. */
 const STOP_GRACE_MS = 5_000;
-/** A look at the host on its way, and the next one, which sees what came during it. */
-const REPAIR_MS = 4_000;
 /** What the timer of a rest may be late. */
 const REST_GRACE_MS = 1_000;
 
@@ -126,8 +123,6 @@ export class SimNode {
   /** Actors that were made to die and are there yet, or whose death the process does not outlive. */
   readonly #doomed = new Set<AnyActorRef>();
   #patience: Patience;
-  /** What others have changed so far: whoever does it again is given less and less of a fight. */
-  readonly #spoilt = new Map<string, number>();
   #ambushes: { readonly state: string; left: number; readonly strike: (met: AnyActorRef) => void }[] = [];
   #states = new WeakMap<AnyActorRef, ReadonlySet<string>>();
   #armed: { crash: Crash; left: number } | null = null;
@@ -330,51 +325,6 @@ export class SimNode {
     this.#conduct = new Conduct(this.#options.report);
     this.#patience = new Patience(this.settings, this.#options.report);
     this.#options.trace.line(this.index, 'process', 'mended', this.life.nowMs());
-  }
-
-  /** What somebody changes for the first time in a long while is mended within seconds, as long as the node is well. */
-  spoil(flaw: Flaw, which: number): void {
-    const spoilt = this.devices.spoil(flaw, which);
-    if (spoilt === null) return;
-    const { life, kernelFailures } = this;
-    const { whose, flaws } = spoilt;
-    const object = `${flaw} ${whose}`;
-    const times = (this.#spoilt.get(object) ?? 0) + 1;
-    this.#spoilt.set(object, times);
-    // What else is wrong there may be why the keeper takes it for unfinished.
-    const first = times === 1 && flaws.size === 1;
-    const { report, witness } = this.#options;
-    const wasHere = this.#keeperIsWell() && this.#isKept(whose);
-    life.after(this.settings.kernelGatherMs + REPAIR_MS, () => {
-      if (
-        !first ||
-        this.#spoilt.get(object) !== times ||
-        this.defective ||
-        !wasHere ||
-        !this.#isKept(whose) ||
-        this.kernelFailures !== kernelFailures
-      )
-        return;
-      witness.checks += 1;
-      const isThere = flaws === (this.devices.pods.get(whose)?.flaws ?? this.devices.flaws.get(whose));
-      if (isThere && flaws.has(flaw)) report('7', `node ${this.index + 1} lets ${object} be wrong for ${REPAIR_MS} ms`);
-    });
-  }
-
-  /** Its looks at the host do not fail, also not the one that is under way. */
-  #keeperIsWell(): boolean {
-    const keeper = this.snapshot('kernelKeeper');
-    return this.failing.kernel === 0 && (keeper?.context as KernelKeeperContext | undefined)?.failures === 0;
-  }
-
-  /** What the kernel keeper has to care for: an ENI in use, a lease that is bound and whose plugin is done. */
-  #isKept(whose: string): boolean {
-    if (!this.serving) return false;
-    const enis = this.books.enis.filter((eni) => eni.matches('inUse'));
-    if (enis.some(({ context }) => context.mac?.toLowerCase() === whose)) return true;
-    // Its namespace may be gone with all that it had.
-    if (!this.devices.pods.has(whose)) return false;
-    return enis.some(({ context }) => context.book.some((entry) => entry.state === 'bound' && entry.sandbox === whose));
   }
 
   /** The snapshot of a singleton of this life; undefined before it exists. */

@@ -30,6 +30,7 @@ import { COUNTING_ENTROPY } from '../vpc/world.ts';
 import { checkRest } from './at-rest.ts';
 import type { EniSnapshot } from './book-watch.ts';
 import { FakeKubernetes } from './fake-kubernetes.ts';
+import { HostWatch } from './host-watch.ts';
 import { Kubelet } from './kubelet.ts';
 import { MET } from './moments.ts';
 import type { Decision, Deed } from './plan.ts';
@@ -85,6 +86,7 @@ export class World {
   /** Decisions of the plan that were carried out. */
   decided = 0;
   violation: Violation | null = null;
+  readonly #hosts: readonly HostWatch[];
   readonly #scenario: Scenario;
   readonly #stepsMax: number;
   readonly #options: WorldOptions;
@@ -132,6 +134,7 @@ export class World {
         }),
     );
     this.kubelet = new Kubelet({ ...this, report });
+    this.#hosts = this.nodes.map((node) => new HostWatch(node, this.witness, report));
   }
 
   /** Runs a plan to its rest; true when no invariant was violated. `plan` may be a part of the scenario's own. */
@@ -346,7 +349,7 @@ export class World {
         if (node !== undefined) node.shortLists = decision.times;
         return;
       case 'drift':
-        node?.spoil(decision.flaw, decision.which);
+        this.#hosts[decision.node]?.spoil(decision.flaw, decision.which);
         return;
       case 'lateDevices':
         if (node === undefined) return;
