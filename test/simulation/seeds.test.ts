@@ -7,11 +7,11 @@ import { describePlan, shorten } from '../../src/simulation/shorten.ts';
 const STEPS = 800;
 const FIXED = Array.from({ length: 12 }, (_, index) => index + 1);
 /**
- * Seeds that nobody chose: printed, and no more than fit into this time. ENACTOR_RANDOM_SEEDS is their number, without a bound. Only a few: the
- * wide search is `npm run simulate`.
+ * Seeds that nobody chose: printed, and no more than fit into this time. ENACTOR_RANDOM_SEEDS is their number, without a bound. Only two, as long
+ * as one in some hundreds is known to find something (650800778): the wide search is `npm run simulate`.
  */
 const RANDOM_MS = 12_000;
-const RANDOM = Array.from({ length: Number(process.env.ENACTOR_RANDOM_SEEDS ?? 4) }, () =>
+const RANDOM = Array.from({ length: Number(process.env.ENACTOR_RANDOM_SEEDS ?? 2) }, () =>
   Math.floor(Math.random() * 1_000_000_000),
 );
 
