@@ -3,10 +3,12 @@
  * life was about to do to them, their first deeds.
  *
  * The store is the truth about who holds what, the cloud about what exists. A lease that cannot be read costs the node no service:
- * every address that it may name is held back, for as long as the record is there and until the next start after that. ENIs of ours
+ * every address that it may name is held back, for as long as the record is there and until the next start after that.
  * What the host says of its pods is asked too, whether or not the store seems whole (rebuild.ts): a record that is lost must not make an
- * address free. Leases of an earlier boot are dead, since no sandbox outlives the boot. ENIs of ours
- * that are attached to nothing are finished off, unless an open intent says that they were on their way here. A Create whose ENI is not found is made once more with its own token: only that tells for sure.
+ * address free. Leases of an earlier boot are dead, since no sandbox outlives the boot. What answers of the last seconds said counts more
+ * than what Describe shows (core/late-describe.ts).
+ * ENIs of ours that are attached to nothing are finished off, unless an open intent says that they were on their way here. A Create whose
+ * ENI is not found is made once more with its own token: only that tells for sure.
  */
 import { fromPromise } from 'xstate';
 import { halvesOf } from '../src/core/address.ts';

@@ -1,7 +1,7 @@
 /**
  * The singletons of the actor system, found by name: the one place where a system id is turned into a typed reference.
  *
- * All three are invoked by `node` together. While they start one may look for another that is not there yet: hence `undefined`.
+ * All are invoked by `node` together. While they start one may look for another that is not there yet: hence `undefined`.
  */
 import type { ActorRef, ActorSystem, Snapshot } from 'xstate';
 import type { FactoryEvent, LeasesEvent, PoolEvent } from './messages.ts';

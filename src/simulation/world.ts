@@ -15,6 +15,7 @@
  *  8  world: at rest no call changes anything; and where nobody else has been at work, none that is refused is even tried
  *  9  call-watch (as a call leaves: one an ENI), sim-node (every step: the line). Rates per API are the real adapter's, with its tests
  * 10  witness: at each answer and at each end of a process; kubelet: nothing is left of a DEL that was answered
+ * What an actor does in a step: conduct; what may be so for a moment and not for long: patience; what others change on the host: host-watch.
  * Beside them: stand-still and `alive` (nobody waits for what will not come), and at rest that every node serves, keeps its water marks
  * and has an address for one more pod.
  */
