@@ -4,6 +4,8 @@
  * Terway's plugin sends no interface name on release; it means eth0.
  * Source: CNI SPEC 1.1, section 2 (an attachment is the pair CNI_CONTAINERID, CNI_IFNAME).
  */
+import type { Shaping } from './shaping.ts';
+
 export const DEFAULT_IF_NAME = 'eth0';
 
 /** `uid` is null when the caller could not tell (kubelet before 1.23, Terway's plugin). */
@@ -17,6 +19,8 @@ export type Sandbox = {
   /** The name in the CNI configuration; empty for callers that send none. */
   readonly network: string;
   readonly pod: PodRef;
+  /** What the pod's annotations ask for; absent: no limit. A lease keeps it, so that a second answer is like the first. */
+  readonly shaping?: Shaping;
 };
 
 export type SandboxKey = string;

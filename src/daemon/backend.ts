@@ -9,6 +9,7 @@ import { EnactorError } from '../core/errors.ts';
 import type { KeptPod } from '../core/pod-copy.ts';
 import { type ReservationRules, reserveMsOf } from '../core/reservation.ts';
 import { DEFAULT_IF_NAME, type PodRef, podKey } from '../core/sandbox.ts';
+import { type Shaping, shapingOf } from '../core/shaping.ts';
 import { type EventRequest, IP_TYPE, type IPSet } from '../core/wire.ts';
 import type { Allocator } from '../ports/allocator.ts';
 import type { Backend } from '../ports/backend.ts';
@@ -34,6 +35,8 @@ const IF_NAME_MAX = 15;
 /** Container ids are hex of 64; the bound keeps keys small. */
 const CONTAINER_ID_MAX = 256;
 
+const EVENT_MS = 10_000;
+
 const stack = { IPv4: true, IPv6: false };
 
 export function backendOver(parts: BackendParts): Backend {
@@ -50,7 +53,9 @@ export function backendOver(parts: BackendParts): Backend {
       const found = known === null ? await podOnThisNode(sources, named, signal) : null;
       const pod = known?.sandbox.pod ?? { ...named, uid: found?.uid ?? null };
       const reserveMs = found === null ? (known?.reserveMs ?? 0) : reserveMsOf(found, reservations);
-      const sandbox = { containerId, ifName, netns: request.Netns, network: request.NetworkName ?? '', pod };
+      const shaping = found === null ? known?.sandbox.shaping : shapingOfPod(found, pod);
+      const base = { containerId, ifName, netns: request.Netns, network: request.NetworkName ?? '', pod };
+      const sandbox = shaping === undefined ? base : { ...base, shaping };
       const lease = await allocator.allocate({ sandbox, untilMs, reserveMs }, signal);
       return { Success: true, IPType: IP_TYPE.eniMultiIp, ...stack, NetConfs: [netConfOf(lease, serviceCidr)] };
     },
@@ -77,6 +82,17 @@ export function backendOver(parts: BackendParts): Backend {
       return { Succeed: true };
     },
   };
+
+  /** A value that cannot be read is told to the pod, which nobody waits for. */
+  function shapingOfPod({ annotations }: KeptPod, { namespace, name, uid }: PodRef): Shaping | undefined {
+    const { shaping, problems } = shapingOf(annotations);
+    const target = { kind: 'pod', namespace, name, uid } as const;
+    for (const message of problems)
+      kubernetes
+        .recordEvent({ target, type: 'Warning', reason: 'BandwidthIgnored', message }, AbortSignal.timeout(EVENT_MS))
+        .catch(() => {});
+    return Object.keys(shaping).length === 0 ? undefined : shaping;
+  }
 
   async function targetOf(request: EventRequest, signal: AbortSignal) {
     if (request.EventTarget !== 1) {

@@ -14,7 +14,7 @@ export type Conflist = { readonly daemonSocket: string; readonly dataDir: string
 /** Resolves to whether the file had to be written. Rejects with the system error, naming the path. */
 export async function installConflist(directory: string, conflist: Conflist): Promise<boolean> {
   const path = join(directory, CONFLIST_NAME);
-  const plugin = { type: 'enactor-cni', ...conflist };
+  const plugin = { type: 'enactor-cni', capabilities: { bandwidth: true }, ...conflist };
   const text = `${JSON.stringify({ cniVersion: '1.0.0', name: 'enactor', plugins: [plugin] }, null, 2)}\n`;
   if ((await readFile(path, 'utf8').catch(() => '')) === text) return false;
   await mkdir(directory, { recursive: true });

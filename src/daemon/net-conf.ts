@@ -3,9 +3,13 @@
  * are ours, since here the daemon owns the ENI's device and its table.
  */
 import type { Lease } from '../core/lease.ts';
+import type { Shaping } from '../core/shaping.ts';
 import type { IPSet, NetConf } from '../core/wire.ts';
 
-export function netConfOf({ grant: { address, eni } }: Lease, serviceCidr: IPSet | null): NetConf {
+export function netConfOf(
+  { sandbox: { shaping }, grant: { address, eni } }: Lease,
+  serviceCidr: IPSet | null,
+): NetConf {
   const pair = (ipv4: string, ipv6: string | null): IPSet => ({
     IPv4: ipv4,
     ...(address.ipv6 !== null && ipv6 !== null && { IPv6: ipv6 }),
@@ -27,7 +31,16 @@ export function netConfOf({ grant: { address, eni } }: Lease, serviceCidr: IPSet
       DeviceName: eni.device.name,
       Mtu: eni.device.mtu,
     },
+    ...(shaping !== undefined && { Pod: rates(shaping) }),
     IfName: '',
     DefaultRoute: true,
+  };
+}
+
+/** Bytes per second, as proto3's JSON writes 64 bits. */
+function rates({ ingress, egress }: Shaping): NonNullable<NetConf['Pod']> {
+  return {
+    ...(ingress !== undefined && { Ingress: String(ingress) }),
+    ...(egress !== undefined && { Egress: String(egress) }),
   };
 }

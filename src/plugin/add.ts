@@ -42,7 +42,7 @@ async function allocateAndAttach(context: VerbContext, sandbox: Sandbox, pod: Op
   });
   try {
     stopIfAsked(context);
-    const wanted = wantedFrom(reply, sandbox, configuration.mtu);
+    const wanted = wantedFrom(reply, sandbox, configuration);
     const made = pod.attach(wanted);
     log.debug({ ...made, ips: wanted.ips, routeTable: wanted.routeTable }, 'pod attached');
     const { ips, defaultRoute } = wanted;

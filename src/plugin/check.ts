@@ -37,7 +37,7 @@ async function leased(context: VerbContext, sandbox: Sandbox): Promise<PodWanted
     throw daemonFailure(error, 'GetIPInfo');
   });
   if ((reply.NetConfs ?? []).length === 0) throw missing(`lease of container ${sandbox.containerId}`);
-  return wantedFrom(reply, sandbox, context.configuration.mtu);
+  return wantedFrom(reply, sandbox, context.configuration);
 }
 
 function previousAddresses(prevResult: unknown): string[] {

@@ -5,6 +5,7 @@
  * comes twice the last counts. Keys we do not know are ignored. Source: CNI SPEC 1.1, sections 1 and 2; libcni utils.
  */
 import { socketPathProblem } from '../core/limits.ts';
+import { type Shaping, shapingFromBits } from '../core/shaping.ts';
 import { CNI_CODE, type CniCode, CniError } from './cni-error.ts';
 import { IMPLIED_VERSION } from './cni-version.ts';
 
@@ -26,6 +27,8 @@ export type Configuration = {
   readonly dataDir: string;
   readonly logFile: string | null;
   readonly debug: boolean;
+  /** What the runtime passes of the pod's annotations, by the capability `bandwidth`. */
+  readonly shaping: Shaping;
   /** As it came; undefined when absent. */
   readonly prevResult: unknown;
 };
@@ -50,6 +53,7 @@ export function parseConfiguration(bytes: Buffer): Configuration {
     dataDir: textKey(json, 'dataDir') || DEFAULT_DATA_DIR,
     logFile: textKey(json, 'logFile') || null,
     debug: booleanKey(json, 'debug'),
+    shaping: shapingIn(json),
     prevResult: json.prevResult ?? undefined,
   };
 }
@@ -101,6 +105,26 @@ function mtuKey(json: Json): number | null {
     throw invalidKey('mtu', `is not a whole number between ${MTU_MIN} and ${MTU_MAX}`);
   }
   return value;
+}
+
+/** `runtimeConfig.bandwidth`, in bits per second. Source: CNI CONVENTIONS, "Dynamic Plugin specific fields". */
+function shapingIn(json: Json): Shaping {
+  const runtime = objectKey(json, 'runtimeConfig');
+  const bandwidth = objectKey(runtime, 'bandwidth', 'runtimeConfig.');
+  const [ingress, egress] = ['ingressRate', 'egressRate'].map((key) => {
+    const rate = bandwidth[key] ?? 0;
+    if (typeof rate !== 'number' || !Number.isSafeInteger(rate) || rate < 0)
+      throw invalidKey(`runtimeConfig.bandwidth.${key}`, 'is not a whole number of bits per second');
+    return rate;
+  });
+  return shapingFromBits({ ingress: ingress ?? 0, egress: egress ?? 0 });
+}
+
+function objectKey(json: Json, key: string, path = ''): Json {
+  const value = json[key] ?? {};
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalidKey(`${path}${key}`, 'is not a JSON object');
+  return value as Json;
 }
 
 function decodeFailure(text: string): CniError {

@@ -1,8 +1,10 @@
 /** What the daemon's reply asks for, checked before anything is made. */
 import { canonicalIp } from '../core/ip.ts';
 import type { Sandbox } from '../core/sandbox.ts';
+import type { Shaping } from '../core/shaping.ts';
 import { type AllocIPReply, IP_TYPE, type NetConf } from '../core/wire.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
+import type { Configuration } from './configuration.ts';
 import type { PodWanted } from './pod-datapath.ts';
 
 const DEFAULT_MTU = 1500;
@@ -10,10 +12,15 @@ const DEFAULT_MTU = 1500;
 type Reply = Pick<AllocIPReply, 'IPType' | 'NetConfs'>;
 
 /**
- * The MTU is the daemon's word (it set the ENI's device), else the configuration's, else 1500.
+ * The MTU is the daemon's word (it set the ENI's device), else the configuration's, else 1500. Of a pod's limits the runtime's word
+ * counts before the daemon's, each direction for itself.
  * Throws CniError: 102 for a network we do not make, 11 for a reply that lacks what a pod needs.
  */
-export function wantedFrom(reply: Reply, sandbox: Sandbox, mtu: number | null): PodWanted {
+export function wantedFrom(
+  reply: Reply,
+  sandbox: Sandbox,
+  { mtu, shaping }: Pick<Configuration, 'mtu' | 'shaping'>,
+): PodWanted {
   const conf = reply.NetConfs?.find(({ IfName }) => IfName === undefined || IfName === '' || IfName === sandbox.ifName);
   if (conf === undefined) throw incomplete(`${sandbox.ifName} config is missing`);
   if (reply.IPType !== IP_TYPE.eniMultiIp || conf.ENIInfo?.Trunk === true) {
@@ -30,6 +37,7 @@ export function wantedFrom(reply: Reply, sandbox: Sandbox, mtu: number | null): 
     routeTable,
     mtu: conf.ENIInfo?.Mtu || mtu || DEFAULT_MTU,
     defaultRoute: conf.DefaultRoute === true,
+    shaping: { ...ratesOf(conf), ...shaping },
   };
 }
 
@@ -43,6 +51,15 @@ export function addressesIn(reply: Reply, ifName: string): string[] {
 function addressesOf(conf: NetConf): string[] {
   const { IPv4 = '', IPv6 = '' } = conf.BasicInfo?.PodIP ?? {};
   return [IPv4, IPv6].map((text) => canonicalIp(text.split('/')[0] ?? '')).filter((ip) => ip !== null);
+}
+
+/** uint64 comes as text, or as a number from a careless daemon; 0 is no limit. */
+function ratesOf({ Pod: { Ingress, Egress } = {} }: NetConf): Shaping {
+  const [ingress, egress] = [Ingress, Egress].map((rate) => Number(rate ?? 0));
+  return {
+    ...(ingress !== undefined && ingress > 0 && { ingress }),
+    ...(egress !== undefined && egress > 0 && { egress }),
+  };
 }
 
 function incomplete(text: string): CniError {

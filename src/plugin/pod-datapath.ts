@@ -1,6 +1,7 @@
 /** What the verbs need of the kernel, in the words of the pod; src/adapters/datapath is behind it. All of it is synchronous. */
 import type { Family } from '../core/ip.ts';
 import type { Sandbox } from '../core/sandbox.ts';
+import type { Shaping } from '../core/shaping.ts';
 
 export type PodWanted = {
   readonly sandbox: Sandbox;
@@ -9,6 +10,8 @@ export type PodWanted = {
   readonly mtu: number;
   /** Of several interfaces of a pod only one may have it. */
   readonly defaultRoute: boolean;
+  /** Absent: no limit. */
+  readonly shaping?: Shaping;
 };
 
 export interface PodDatapath {

@@ -160,3 +160,31 @@ t.test('backend: events go to the pod or the node with their uid', async (t) => 
   ]);
   await t.rejects(backend.RecordEvent({ ...pod, K8sPodName: 'q' }, call), { code: 'podUnknown' });
 });
+
+t.test(
+  'backend: what a pod asks for in bandwidth is in every answer about its lease; what cannot be read is told to the pod',
+  async (t) => {
+    const { backend, allocator, kubernetes } = node();
+    const annotations = {
+      'kubernetes.io/egress-bandwidth': '10M',
+      'k8s.aliyun.com/egress-bandwidth': '1M',
+      'k8s.aliyun.com/ingress-bandwidth': 'much',
+    };
+    kubernetes.pod = { ...podP, annotations };
+    const shaped = { NetConfs: [{ ...netConf, Pod: { Egress: '1250000' } }] };
+    t.match(await backend.AllocIP(request, call), shaped);
+    t.strictSame(allocator.allocated[0]?.sandbox.shaping, { egress: 1_250_000 }, 'the lease keeps it');
+    t.match(kubernetes.events, [
+      {
+        target: { kind: 'pod', name: 'p' },
+        type: 'Warning',
+        reason: 'BandwidthIgnored',
+        message: /ingress-bandwidth: "much"/,
+      },
+    ]);
+    kubernetes.pod = podP;
+    t.match(await backend.AllocIP(request, call), shaped, 'asked again');
+    t.match(await backend.GetIPInfo(request, call), shaped);
+    t.equal(kubernetes.events.length, 1);
+  },
+);

@@ -11,7 +11,15 @@ t.test('conflist: it is what the runtime reads, written whole, and only when it 
   t.strictSame(JSON.parse(readFileSync(join(directory, CONFLIST_NAME), 'utf8')), {
     cniVersion: '1.0.0',
     name: 'enactor',
-    plugins: [{ type: 'enactor-cni', daemonSocket: '/run/e.sock', dataDir: '/var/lib/e', mtu: 1500 }],
+    plugins: [
+      {
+        type: 'enactor-cni',
+        capabilities: { bandwidth: true },
+        daemonSocket: '/run/e.sock',
+        dataDir: '/var/lib/e',
+        mtu: 1500,
+      },
+    ],
   });
   t.strictSame(readdirSync(directory), [CONFLIST_NAME]);
   utimesSync(join(directory, CONFLIST_NAME), 1, 1);

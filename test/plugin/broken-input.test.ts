@@ -164,6 +164,12 @@ test('plugin input: stdin, each fault with its code [6-8, 11, 12]', { skip }, as
       { code: 1, msg: /incompatible.*1\.1\.0/ },
     ],
     ['mtu', { stdin: conf({ mtu: 'big' }) }, { code: 7, msg: /"mtu"/ }],
+    ['runtimeConfig', { stdin: conf({ runtimeConfig: [] }) }, { code: 7, msg: /"runtimeConfig"/ }],
+    [
+      'a rate',
+      { stdin: conf({ runtimeConfig: { bandwidth: { ingressRate: '1M' } } }) },
+      { code: 7, msg: /"runtimeConfig\.bandwidth\.ingressRate" is not a whole number of bits per second/ },
+    ],
     ['debug', { stdin: conf({ debug: 'yes' }) }, { code: 7, msg: /"debug"/ }],
     ['daemonSocket', { stdin: conf({ daemonSocket: 7 }) }, { code: 7, msg: /"daemonSocket"/ }],
     ['CHECK without prevResult', { env: env('CHECK'), stdin: conf() }, { code: 7, msg: /"prevResult" is missing/ }],

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { test } from 'tap';
 import { hostVethName } from '../../src/adapters/datapath/sandbox-device.ts';
@@ -76,4 +77,29 @@ test('plugin: the result has the shape of each version', { skip }, async (t) => 
     t.strictSame(result.dns, cniVersion.startsWith('0.') ? {} : undefined);
     t.equal((await startPlugin(host, { env: env('DEL'), stdin: conf({ cniVersion }) })).exitCode, 0);
   }
+});
+
+test('plugin: a pod is held to what daemon and runtime say, the runtime first', { skip }, async (t) => {
+  const host = new TestNamespace(t, 'host');
+  const pod = new TestNamespace(t, 'pod');
+  const { daemon, conf, env } = await pluginBench(t, pod);
+  daemon.shape = (reply) => ({
+    ...reply,
+    NetConfs: reply.NetConfs?.map((each) => ({ ...each, Pod: { Ingress: '250000', Egress: '500000' } })) ?? [],
+  });
+  const stdin = (more = {}) =>
+    conf({ runtimeConfig: { bandwidth: { egressRate: 1_000_000, egressBurst: 9 } }, ...more });
+  const added = await startPlugin(host, { env: env('ADD'), stdin: stdin() });
+  t.equal(added.exitCode, 0, added.stdout);
+  const tc = (namespace: TestNamespace, device: string) =>
+    execFileSync('ip', ['netns', 'exec', namespace.name, 'tc', 'qdisc', 'show', 'dev', device], { encoding: 'utf8' });
+  const hostName = hostVethName({ namespace: 'default', name: 'web-0' }, 'eth0');
+  t.match(tc(host, hostName), /tbf 1: root .*rate 2Mbit/, 'the daemon: bytes');
+  t.match(tc(pod, 'eth0'), /tbf 1: root .*rate 1Mbit/, 'the runtime: bits');
+  const prevResult = added.json();
+  t.equal((await startPlugin(host, { env: env('CHECK'), stdin: stdin({ prevResult }) })).exitCode, 0);
+  execFileSync('ip', ['netns', 'exec', pod.name, 'tc', 'qdisc', 'del', 'dev', 'eth0', 'root']);
+  const checked = await startPlugin(host, { env: env('CHECK'), stdin: stdin({ prevResult }) });
+  t.match(checked.json(), { code: 100, msg: 'missing: limit of 125000 bytes/s (tbf) on eth0' });
+  t.equal((await startPlugin(host, { env: env('DEL'), stdin: stdin({ prevResult }) })).exitCode, 0);
 });

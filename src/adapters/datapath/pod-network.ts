@@ -1,6 +1,7 @@
 import { EnactorError } from '../../core/errors.ts';
 import { familyOf } from '../../core/ip.ts';
 import type { Sandbox } from '../../core/sandbox.ts';
+import type { Bucket } from '../../core/shaping.ts';
 import type { Libc } from '../netlink/libc.ts';
 import type { Link } from '../netlink/link.ts';
 import { inNamespace } from '../netlink/namespace.ts';
@@ -10,6 +11,7 @@ import { addAddr } from '../netlink/wire/addr.ts';
 import { createVeth, decodeLink, deleteLink, getLinkByName, setLink } from '../netlink/wire/link.ts';
 import type { Request } from '../netlink/wire/message.ts';
 import { setNeighbour } from '../netlink/wire/neighbour.ts';
+import { replaceTokenBucket } from '../netlink/wire/qdisc.ts';
 import { addRoute, deleteRoute } from '../netlink/wire/route.ts';
 import { addRule } from '../netlink/wire/rule.ts';
 import { addressesBehind, findHostVeth, GONE, isHostVeth, isOwned, routeTo } from './host-veth.ts';
@@ -134,7 +136,7 @@ export class PodNetwork {
 
   /** `ruled`: the addresses that have got rules. */
   #addHostObjects(host: Netlink, plan: PodPlan, link: Link, ruled: string[]): void {
-    host.apply([setLink(link.index, { up: true, alias: plan.device.alias })]);
+    host.apply([setLink(link.index, { up: true, alias: plan.device.alias }), ...queues(plan.onHost.queue, link)]);
     const routes = plan.onHost.routes.map((route) => ({ ...route, linkIndex: link.index }));
     const rules = plan.onHost.rules;
     const outcomes = host.execute([...routes.map(addRoute), ...rules.map(addRule)]);
@@ -172,6 +174,7 @@ export class PodNetwork {
     const on = { linkIndex: link.index };
     pod.apply([
       setLink(link.index, { up: true }),
+      ...queues(plan.inPod.queue, link),
       ...plan.inPod.addrs.map((addr) => addAddr({ ...addr, ...on })),
       ...plan.inPod.neighbours.map((neighbour) => setNeighbour({ ...neighbour, ...on })),
       ...plan.inPod.routes.map((route) => addRoute({ ...route, ...on })),
@@ -211,6 +214,10 @@ export function hostSysctls(device: string, dual: boolean): Sysctl[] {
 
 function podSysctls(ifName: string): Sysctl[] {
   return [deviceSysctl(6, ifName, 'disable_ipv6', 0), deviceSysctl(6, ifName, 'accept_ra', 0)];
+}
+
+function queues(queue: Bucket | null, { index: linkIndex }: Link): Request[] {
+  return queue === null ? [] : [replaceTokenBucket({ linkIndex, ...queue })];
 }
 
 function taken(ifName: string, path: string): NetlinkError {

@@ -7,6 +7,7 @@
  */
 import { type Family, familyOf } from '../../core/ip.ts';
 import type { Sandbox } from '../../core/sandbox.ts';
+import { type Bucket, bucketOf, type Shaping } from '../../core/shaping.ts';
 import type { NewAddr } from '../netlink/addr.ts';
 import type { NewNeighbour } from '../netlink/neighbour.ts';
 import { type NewRoute, SCOPE_LINK, TABLE_MAIN } from '../netlink/route.ts';
@@ -28,6 +29,8 @@ export type PodWanted = {
   readonly mtu: number;
   /** Of several interfaces of a pod only one may have it. */
   readonly defaultRoute: boolean;
+  /** Absent: no limit. */
+  readonly shaping?: Shaping;
 };
 
 export type OnLink<T> = Omit<T, 'linkIndex'>;
@@ -38,16 +41,20 @@ export type PodPlan = PodWanted & {
     readonly addrs: readonly OnLink<NewAddr>[];
     readonly neighbours: readonly OnLink<NewNeighbour>[];
     readonly routes: readonly OnLink<NewRoute>[];
+    /** What the pod sends is held back before it leaves the pod. */
+    readonly queue: Bucket | null;
   };
   readonly onHost: {
     readonly routes: readonly OnLink<NewRoute>[];
     readonly rules: readonly NewRule[];
+    /** What the pod receives is held back before the host sends it in. */
+    readonly queue: Bucket | null;
   };
 };
 
 export function podPlan(wanted: PodWanted): PodPlan {
   const device = sandboxDevice(wanted.sandbox);
-  const { ips } = wanted;
+  const { ips, mtu, shaping: { ingress, egress } = {} } = wanted;
   return {
     ...wanted,
     device,
@@ -58,6 +65,7 @@ export function podPlan(wanted: PodWanted): PodPlan {
         const family = familyOf(ip);
         return { family, destination: null, table: TABLE_MAIN, gateway: POD_GATEWAY[family], onLink: true };
       }),
+      queue: egress === undefined ? null : bucketOf(egress, mtu),
     },
     onHost: {
       routes: ips.map((ip) => ({
@@ -67,6 +75,7 @@ export function podPlan(wanted: PodWanted): PodPlan {
         scope: SCOPE_LINK,
       })),
       rules: ips.flatMap((ip) => podRules(ip, wanted.routeTable)),
+      queue: ingress === undefined ? null : bucketOf(ingress, mtu),
     },
   };
 }

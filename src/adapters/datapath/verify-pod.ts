@@ -3,6 +3,7 @@
  * the MTU or the MAC: only what the pod needs from us is looked for.
  */
 import { type Family, familyOf } from '../../core/ip.ts';
+import type { Bucket } from '../../core/shaping.ts';
 import type { Link } from '../netlink/link.ts';
 import type { Netlink } from '../netlink/netlink.ts';
 import { type Route, TABLE_MAIN } from '../netlink/route.ts';
@@ -19,11 +20,20 @@ export function firstMissing(plan: PodPlan, host: Netlink, pod: Netlink): string
   const hostLink = findHostVeth(host, plan.device);
   if (hostLink === null) return `host interface ${plan.device.hostNames[0]}`;
   if (!hostLink.up) return `host interface ${hostLink.name} is down`;
+  const unlimited = missingQueue(host, hostLink, plan.onHost.queue) ?? missingQueue(pod, podLink, plan.inPod.queue);
+  if (unlimited !== null) return unlimited;
   for (const ip of plan.ips) {
     const missing = missingInPod(plan, pod, podLink, ip) ?? missingOnHost(plan, host, hostLink, ip);
     if (missing !== null) return missing;
   }
   return null;
+}
+
+/** Only of what was asked for: a chained plugin may have put its own there where we put nothing. */
+function missingQueue(netlink: Netlink, link: Link, queue: Bucket | null): string | null {
+  if (queue === null) return null;
+  const found = netlink.rootQdisc(link.index);
+  return found?.rate === queue.rate ? null : `limit of ${queue.rate} bytes/s (tbf) on ${link.name}`;
 }
 
 function missingInPod(plan: PodPlan, pod: Netlink, link: Link, ip: string): string | null {

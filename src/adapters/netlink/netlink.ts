@@ -5,12 +5,14 @@ import type { Link } from './link.ts';
 import type { Neighbour } from './neighbour.ts';
 import { NetlinkError } from './netlink-error.ts';
 import { NetlinkSocket, type Outcome } from './netlink-socket.ts';
+import type { Qdisc } from './qdisc.ts';
 import type { Route } from './route.ts';
 import type { Rule } from './rule.ts';
 import { decodeAddr, dumpAddrs } from './wire/addr.ts';
 import { decodeLink, dumpLinks, getLinkByIndex, getLinkByName } from './wire/link.ts';
 import type { Request } from './wire/message.ts';
 import { decodeNeighbour, dumpNeighbours } from './wire/neighbour.ts';
+import { decodeQdisc, dumpQdiscs } from './wire/qdisc.ts';
 import { decodeRoute, dumpRoutes } from './wire/route.ts';
 import { decodeRule, dumpRules } from './wire/rule.ts';
 
@@ -95,6 +97,12 @@ export class Netlink {
   neighbours(family: Family, linkIndex: number): Neighbour[] {
     const all = this.#socket.dump(dumpNeighbours(family)).map(decodeNeighbour);
     return all.filter((neighbour) => neighbour.linkIndex === linkIndex);
+  }
+
+  /** What is at a device's root; null where nothing is that was put there. */
+  rootQdisc(linkIndex: number): Qdisc | null {
+    const all = this.#list(dumpQdiscs()).map(decodeQdisc);
+    return all.find((qdisc) => qdisc?.linkIndex === linkIndex) ?? null;
   }
 
   /** A strict dump of a table, or of a family, that the kernel does not have answers ENOENT or EAFNOSUPPORT: empty. */
