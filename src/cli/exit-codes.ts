@@ -5,10 +5,12 @@ export const EXIT = {
   failed: 1,
   /** The command line cannot be. */
   usage: 2,
-  /** This machine does not let us: no namespaces, or no lab runs here. */
+  /** This machine does not let us: no namespaces, no lab runs here, or no daemon answers. */
   cannot: 3,
   /** Interrupted, as shells say it. */
   interrupted: 130,
+  /** Whoever read our output had enough before its end. */
+  brokenPipe: 141,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

@@ -8,9 +8,11 @@ import { drawLab } from '../lab/view/draw-lab.ts';
 import { hasProgram } from '../lab/view/has-program.ts';
 import { paintFor } from '../lab/view/paint.ts';
 import { forHowLong } from '../lab/view/words.ts';
+import type { OutputForm } from './command.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
 import { howWeAreCalled } from './how-we-are-called.ts';
 import { nodeStatus } from './node-status.ts';
+import { print } from './print.ts';
 import { table } from './table.ts';
 
 const FIRST_WORD_MS = 1_000;
@@ -56,7 +58,7 @@ export async function removePod(name: string, pid: number | undefined): Promise<
   return EXIT.ok;
 }
 
-export async function listPods(output: 'text' | 'json', pid: number | undefined): Promise<number> {
+export async function listPods(output: OutputForm, pid: number | undefined): Promise<number> {
   const { pods, atMs } = await asked(chosenLab(pid), (lab) => lab.status());
   const rows = pods.map((pod) => [
     pod.name,
@@ -66,8 +68,7 @@ export async function listPods(output: 'text' | 'json', pid: number | undefined)
     forHowLong(atMs - pod.sinceMs),
     pod.phase === 'starting' ? (pod.failure ?? '') : '',
   ]);
-  const lines = table(['POD', 'NODE', 'IS', 'ADDRESS', 'SINCE', 'WHY'], rows, paintFor(process.stdout));
-  process.stdout.write(output === 'json' ? `${JSON.stringify(pods, null, 2)}\n` : `${lines.join('\n')}\n`);
+  print(pods, output, (paint) => table(['POD', 'NODE', 'IS', 'ADDRESS', 'SINCE', 'WHY'], rows, paint));
   return EXIT.ok;
 }
 
@@ -82,7 +83,7 @@ export async function rebootNode(node: string, pid: number | undefined): Promise
 }
 
 /** The last calls that the lab's cloud was asked for, the latest at the end. */
-export async function showLedger(last: number, output: 'text' | 'json', pid: number | undefined): Promise<number> {
+export async function showLedger(last: number, output: OutputForm, pid: number | undefined): Promise<number> {
   const { entries } = await asked(chosenLab(pid), (lab) => lab.ledger());
   const shown = entries.slice(-last);
   const rows = shown.map(({ seq, atMs, answerMs, api, outcome, instanceId }) => [
@@ -93,8 +94,7 @@ export async function showLedger(last: number, output: 'text' | 'json', pid: num
     answerMs === null ? 'held' : String(Math.round(answerMs - atMs)),
     instanceId ?? '-',
   ]);
-  const lines = table(['CALL', 'AT', 'API', 'OUTCOME', 'MS', 'INSTANCE'], rows, paintFor(process.stdout));
-  process.stdout.write(output === 'json' ? `${JSON.stringify(shown, null, 2)}\n` : `${lines.join('\n')}\n`);
+  print(shown, output, (paint) => table(['CALL', 'AT', 'API', 'OUTCOME', 'MS', 'INSTANCE'], rows, paint));
   return EXIT.ok;
 }
 
@@ -108,7 +108,7 @@ export async function probe(from: string, to: string, pid: number | undefined): 
 /** The whole lab, or what the daemon of one of its nodes says. */
 export async function showLab(
   nodeName: string | undefined,
-  output: 'text' | 'json',
+  output: OutputForm,
   pid: number | undefined,
 ): Promise<number> {
   const status = await asked(chosenLab(pid), (lab) => lab.status());
@@ -118,21 +118,18 @@ export async function showLab(
     if (node === undefined) throw new CommandError(EXIT.failed, `no node ${nodeName}; there are ${names}`);
     return nodeStatus(node.debugSocket, output);
   }
-  if (output === 'json') {
-    process.stdout.write(`${JSON.stringify(status, null, 2)}\n`);
-    return EXIT.ok;
-  }
-  const lines = drawLab(status, {
-    columns: process.stdout.columns || 120,
-    rows: 1_000,
-    paint: paintFor(process.stdout),
-    upMs: null,
-    rootless: null,
-    recent: [],
-    command: howWeAreCalled(),
-    hasIp: hasProgram('ip'),
-  });
-  process.stdout.write(`${lines.join('\n')}\n`);
+  print(status, output, (paint) =>
+    drawLab(status, {
+      columns: process.stdout.columns || 120,
+      rows: 1_000,
+      paint,
+      upMs: null,
+      rootless: null,
+      recent: [],
+      command: howWeAreCalled(),
+      hasIp: hasProgram('ip'),
+    }),
+  );
   return EXIT.ok;
 }
 

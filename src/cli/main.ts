@@ -1,14 +1,16 @@
-/** `enactor`: the lab, and what a daemon says of itself. Each command is a function that gives an exit code. */
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+/** `enactor`: a table of commands. Each is a file in commands/ that adds itself, so that a new one is a line here. */
+import { Command, CommanderError } from 'commander';
+import type { AddCommand, Done } from './command.ts';
+import { completionCommand } from './commands/completion.ts';
+import { labCommand } from './commands/lab.ts';
+import { statusCommand } from './commands/status.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
-import { addPod, execIn, listPods, probe, rebootNode, removePod, showLab, showLedger } from './lab-control.ts';
-import { labApiServer, labCloud } from './lab-services.ts';
-import { labUp } from './lab-up.ts';
-import { DEBUG_SOCKET, nodeStatus } from './node-status.ts';
+import { drained, watchStandardOutput } from './standard-output.ts';
 
-type Run = (exitCode: number) => void;
+/** In the order of `--help`. */
+const COMMANDS: readonly AddCommand[] = [statusCommand, labCommand, completionCommand];
 
-function program(done: Run): Command {
+function program(done: Done): Command {
   const enactor = new Command('enactor')
     .enablePositionalOptions()
     .description('Pod addresses from the VPC on Alibaba Cloud nodes: the lab, and a look at a node’s daemon')
@@ -24,153 +26,10 @@ Examples:
   enactor lab ledger             what the cloud was asked for
   enactor status                 what the daemon of this node holds
 
-Exit codes: 0 well, 1 failed, 2 wrong usage, 3 not possible here, 130 interrupted.`,
+Exit codes: 0 well, 1 failed, 2 wrong usage, 3 not possible here (no daemon answers), 130 interrupted, 141 the reader left.`,
     );
-
-  enactor
-    .command('status')
-    .description('what the daemon of a node holds: ENIs, addresses, pods that wait and why')
-    .option('--debug-socket <path>', 'where the daemon answers', DEBUG_SOCKET)
-    .addOption(new Option('-o, --output <form>', 'how to print it').choices(['text', 'json']).default('text'))
-    .action(async ({ debugSocket, output }) => done(await nodeStatus(debugSocket, output)));
-
-  const lab = enactor
-    .command('lab')
-    .enablePositionalOptions()
-    .description('a VPC in a box on this machine, no account and no root needed');
-
-  lab
-    .command('up')
-    .description('start the lab and show it; with --once check every path and end')
-    .option('--once', 'build, try every path, take down; the last line counts', false)
-    .option('--nodes <n>', 'machines with a daemon', countTo(200), 2)
-    .option('--pods <n>', 'pods to start with (default: 6, with --once 10)', countTo(200))
-    .addOption(new Option('--profile <name>', 'how slow the cloud is').choices(['fast', 'realistic']).default('fast'))
-    .option('--dual-stack', 'pods get an IPv4 and an IPv6 address', false)
-    .addOption(
-      new Option('--plant <fault>', 'make a fault on purpose, to see the check fail (with --once)').choices([
-        'wrong-rule',
-      ]),
-    )
-    .addHelpText(
-      'after',
-      `
-Examples:
-  enactor lab up --nodes 3 --pods 12
-  enactor lab up --profile realistic       ENIs take seconds, as they do
-  enactor lab up --once --plant wrong-rule ends with 1 and a count of routing faults`,
-    )
-    .action(async ({ once, nodes, pods, profile, plant, dualStack }) => {
-      if (plant !== undefined && !once) throw new CommandError(EXIT.usage, '--plant goes with --once');
-      done(await labUp({ once, nodes, pods: pods ?? null, profile, plant: plant ?? null, dualStack }));
-    });
-
-  const output = () => new Option('-o, --output <form>', 'how to print it').choices(['text', 'json']).default('text');
-  const pidOption = () =>
-    new Option('--pid <pid>', 'which lab, when several run (default: the latest)').argParser(pidOf);
-
-  const pod = lab.command('pod').description('pods of the lab that runs');
-  pod
-    .command('add')
-    .description('start a pod and wait until it runs; says why while it does not')
-    .argument('<name>')
-    .option('--node <name>', 'where (default: where the fewest are)')
-    .addOption(pidOption())
-    .action(async (name: string, { node, pid }) => done(await addPod(name, node, pid)));
-  pod
-    .command('rm')
-    .description('end a pod; its address rests, then is idle')
-    .argument('<name>')
-    .addOption(pidOption())
-    .action(async (name: string, { pid }) => done(await removePod(name, pid)));
-  pod
-    .command('list')
-    .alias('ls')
-    .description('all pods: where, with which address, and why one does not run')
-    .addOption(output())
-    .addOption(pidOption())
-    .action(async ({ output, pid }) => done(await listPods(output, pid)));
-
-  lab
-    .command('reboot')
-    .description('take a node down as a power cut does and boot it; its pods get new sandboxes')
-    .argument('<node>')
-    .addOption(pidOption())
-    .action(async (node: string, { pid }) => done(await rebootNode(node, pid)));
-  lab
-    .command('probe')
-    .description('send from one place to another and tell how it was seen; places are pods, nodes and `elsewhere`')
-    .argument('<from>')
-    .argument('<to>')
-    .addOption(pidOption())
-    .action(async (from: string, to: string, { pid }) => done(await probe(from, to, pid)));
-
-  lab
-    .command('exec')
-    .description('run a program inside a pod, a node or a host of the lab')
-    .argument('<place>')
-    .argument('<command...>')
-    .addOption(pidOption())
-    .passThroughOptions()
-    .addHelpText('after', '\nExample:\n  enactor lab exec web-1 -- ip -4 addr')
-    .action(async (place: string, command: string[], { pid }) => done(await execIn(place, command, pid)));
-
-  lab
-    .command('status')
-    .description('the lab that runs, once; or what the daemon of one of its nodes says')
-    .argument('[node]')
-    .addOption(output())
-    .addOption(pidOption())
-    .action(async (node: string | undefined, { output, pid }) => done(await showLab(node, output, pid)));
-
-  lab
-    .command('ledger')
-    .description('the last calls to the cloud of the lab that runs')
-    .option('--last <n>', 'how many, at most 1000', countTo(1_000), 20)
-    .addOption(output())
-    .addOption(pidOption())
-    .action(async ({ last, output, pid }) => done(await showLedger(last, output, pid)));
-
-  lab
-    .command('cloud')
-    .description('only the cloud: OpenAPI of ECS and VPC, metadata, and the admin interface')
-    .requiredOption('--listen <addr>', 'host:port; port 0 takes a free one')
-    .addOption(new Option('--profile <name>', 'how slow it is').choices(['fast', 'realistic']).default('realistic'))
-    .option('--topology <file>', 'what to build, as JSON (default: two nodes)')
-    .option('--metadata <instance=addr>', 'serve an instance’s metadata here too; may be repeated', collect, [])
-    .addHelpText(
-      'after',
-      '\nExample:\n  enactor lab cloud --listen 127.0.0.1:8080 --metadata i-lab-node-1=127.0.0.1:8081',
-    )
-    .action(async ({ listen, profile, topology, metadata }) =>
-      done(await labCloud({ listen, profile, topology: topology ?? null, metadata })),
-    );
-
-  lab
-    .command('apiserver')
-    .description('only the Kubernetes API server: pods, nodes, config maps, events')
-    .requiredOption('--listen <addr>', 'host:port; port 0 takes a free one')
-    .option('--kubeconfig <file>', 'write the kubeconfig here (default: print it)')
-    .action(async ({ listen, kubeconfig }) => done(await labApiServer(listen, kubeconfig ?? null)));
-
+  for (const add of COMMANDS) add(enactor, done);
   return enactor;
-}
-
-function countTo(most: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (Number.isInteger(value) && value >= 1 && value <= most) return value;
-    throw new InvalidArgumentError(`a number from 1 to ${most}.`);
-  };
-}
-
-function pidOf(text: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('a process id, as the lab’s page shows it.');
-  return Number(text);
-}
-
-function collect(text: string, before: readonly string[]): readonly string[] {
-  return [...before, text];
 }
 
 async function main(): Promise<number> {
@@ -191,17 +50,5 @@ async function main(): Promise<number> {
   }
 }
 
-/** A pipe takes what was written before the process ends; a reader that left early is no error. */
-async function drained(stream: NodeJS.WriteStream): Promise<void> {
-  await new Promise<void>((resolve) => stream.write('', () => resolve()));
-}
-
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-  });
-}
-const exitCode = await main();
-await drained(process.stdout);
-await drained(process.stderr);
-process.exit(exitCode);
+watchStandardOutput();
+process.exit(await drained(await main()));

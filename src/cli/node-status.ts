@@ -5,29 +5,27 @@ import { isContested } from '../core/repair-ledger.ts';
 import { findLabs } from '../lab/control/find-lab.ts';
 import { readReport } from '../lab/node/debug-client.ts';
 import type { Paint } from '../lab/view/paint.ts';
-import { paintFor } from '../lab/view/paint.ts';
 import { eniWord, forHowLong, nodeWord, times } from '../lab/view/words.ts';
 import type { GcReport, NodeReport, PoolReport } from '../ports/introspection.ts';
+import type { OutputForm } from './command.ts';
+import { DEBUG_SOCKET } from './debug-socket.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
 import { howWeAreCalled } from './how-we-are-called.ts';
+import { print } from './print.ts';
 import { table } from './table.ts';
 
 const REPAIRS_SHOWN = 20;
 
-/** Where a daemon answers when nobody says otherwise. */
-export const DEBUG_SOCKET = '/var/run/eni/eni_debug.socket';
-
 /** Of a container id as people read them. */
 const SANDBOX_CHARS = 12;
 
-export async function nodeStatus(socketPath: string, output: 'text' | 'json'): Promise<number> {
+export async function nodeStatus(socketPath: string, output: OutputForm): Promise<number> {
   const report = await readReport(socketPath).catch((error: unknown) => {
     if (error instanceof RangeError) throw new CommandError(EXIT.usage, error.message);
     const why = error instanceof Error ? error.message : String(error);
     throw new CommandError(EXIT.cannot, `no daemon answers at ${socketPath}: ${why}${labHint(socketPath)}`);
   });
-  if (output === 'json') process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
-  else process.stdout.write(`${reportLines(report, Date.now(), paintFor(process.stdout)).join('\n')}\n`);
+  print(report, output, (paint) => reportLines(report, Date.now(), paint));
   return EXIT.ok;
 }
 

@@ -1,0 +1,94 @@
+/**
+ * Completion for shells, written from the tree of commands: for each path of subcommands the words that may follow it. The script is
+ * self-contained, since a program that starts in 150 ms is too slow to be asked at every press of a key.
+ */
+import type { Command } from 'commander';
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+type Place = {
+  /** Subcommands so far, joined by a blank; empty at the top. */
+  readonly path: string;
+  readonly commands: readonly { readonly name: string; readonly description: string }[];
+  readonly options: readonly { readonly flag: string; readonly description: string }[];
+  /** Option -> what it may be. */
+  readonly values: readonly { readonly flags: readonly string[]; readonly choices: readonly string[] }[];
+};
+
+export function completionScript(program: Command, shell: Shell): string {
+  const places = placesOf(program, '');
+  if (shell === 'fish') return fish(places);
+  const name = program.name();
+  const bash = bashFunction(name, places);
+  const start = shell === 'zsh' ? `#compdef ${name}\nautoload -U +X bashcompinit && bashcompinit\n` : '';
+  return `${start}${bash}complete -o default -F _${name} ${name}\n`;
+}
+
+function placesOf(command: Command, path: string): Place[] {
+  const commands = command.commands.map((one) => ({ name: one.name(), description: one.description() }));
+  const options = command.options.flatMap(({ long, short, description }) =>
+    [long, short].flatMap((flag) => (flag ? [{ flag, description }] : [])),
+  );
+  const help = { flag: '--help', description: 'what there is' };
+  const values = command.options.flatMap(({ long, short, argChoices }) =>
+    argChoices === undefined ? [] : [{ flags: [long, short].flatMap((one) => one ?? []), choices: argChoices }],
+  );
+  const below = command.commands.flatMap((one) => placesOf(one, `${path} ${one.name()}`.trim()));
+  return [{ path, commands, options: [...options, help], values }, ...below];
+}
+
+function bashFunction(name: string, places: readonly Place[]): string {
+  const cases = places.map(({ path, commands, options }) => {
+    const words = [...commands.map((one) => one.name), ...options.map((one) => one.flag)].join(' ');
+    return `    '${path}') words='${words}' ;;`;
+  });
+  const paths = places.filter(({ path }) => path !== '').map(({ path }) => `'${path}'`);
+  const choices = places.flatMap(({ path, values }) =>
+    values.flatMap(({ flags, choices: all }) =>
+      flags.map((flag) => `    '${path} ${flag}') words='${all.join(' ')}' ;;`),
+    ),
+  );
+  return `_${name}() {
+  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}" path='' next='' word words='' i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word="\${COMP_WORDS[i]}"
+    next="\${path:+$path }$word"
+    case "$next" in
+    ${paths.join('|')}) path="$next" ;;
+    esac
+  done
+  case "$path" in
+${cases.join('\n')}
+  esac
+  case "$path $prev" in
+${choices.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+}
+`;
+}
+
+function fish(places: readonly Place[]): string {
+  const quoted = (text: string): string => `'${text.replaceAll("'", "\\'")}'`;
+  const lines = places.flatMap(({ path, commands, options, values }) => {
+    const parts = path === '' ? [] : path.split(' ');
+    const seen = parts.map((part) => `__fish_seen_subcommand_from ${part}`);
+    const none =
+      commands.length === 0 ? [] : [`not __fish_seen_subcommand_from ${commands.map((one) => one.name).join(' ')}`];
+    const when = [...seen, ...none].join('; and ');
+    const start = `complete -c enactor${when === '' ? '' : ` -n ${quoted(when)}`}`;
+    const choicesOf = (flag: string): string => {
+      const found = values.find(({ flags }) => flags.includes(flag));
+      return found === undefined ? '' : ` -x -a ${quoted(found.choices.join(' '))}`;
+    };
+    return [
+      ...commands.map((one) => `${start} -f -a ${one.name} -d ${quoted(one.description)}`),
+      ...options.map(({ flag, description }) => {
+        const kind = flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`;
+        return `${start} ${kind} -d ${quoted(description)}${choicesOf(flag)}`;
+      }),
+    ];
+  });
+  return `${lines.join('\n')}\n`;
+}
