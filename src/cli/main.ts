@@ -2,13 +2,14 @@
 import { Command, CommanderError } from 'commander';
 import type { AddCommand, Done } from './command.ts';
 import { completionCommand } from './commands/completion.ts';
+import { configCommand } from './commands/config.ts';
 import { labCommand } from './commands/lab.ts';
 import { statusCommand } from './commands/status.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
 import { drained, watchStandardOutput } from './standard-output.ts';
 
 /** In the order of `--help`. */
-const COMMANDS: readonly AddCommand[] = [statusCommand, labCommand, completionCommand];
+const COMMANDS: readonly AddCommand[] = [statusCommand, configCommand, labCommand, completionCommand];
 
 function program(done: Done): Command {
   const enactor = new Command('enactor')
@@ -25,6 +26,7 @@ Examples:
   enactor lab pod add hello      in another terminal: one more pod
   enactor lab ledger             what the cloud was asked for
   enactor status                 what the daemon of this node holds
+  enactor config                 its configuration, and where each value comes from
 
 Exit codes: 0 well, 1 failed, 2 wrong usage, 3 not possible here (no daemon answers), 130 interrupted, 141 the reader left.`,
     );

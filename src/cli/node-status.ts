@@ -20,13 +20,18 @@ const REPAIRS_SHOWN = 20;
 const SANDBOX_CHARS = 12;
 
 export async function nodeStatus(socketPath: string, output: OutputForm): Promise<number> {
-  const report = await readReport(socketPath).catch((error: unknown) => {
+  const report = await fromDaemon(socketPath, readReport);
+  print(report, output, (paint) => reportLines(report, Date.now(), paint));
+  return EXIT.ok;
+}
+
+/** Rejects with CommandError when no daemon answers there. */
+export async function fromDaemon<T>(socketPath: string, read: (socketPath: string) => Promise<T>): Promise<T> {
+  return await read(socketPath).catch((error: unknown) => {
     if (error instanceof RangeError) throw new CommandError(EXIT.usage, error.message);
     const why = error instanceof Error ? error.message : String(error);
     throw new CommandError(EXIT.cannot, `no daemon answers at ${socketPath}: ${why}${labHint(socketPath)}`);
   });
-  print(report, output, (paint) => reportLines(report, Date.now(), paint));
-  return EXIT.ok;
 }
 
 /** Most who come here by mistake mean a node of their lab. */

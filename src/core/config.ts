@@ -1,17 +1,21 @@
 /**
- * The configuration file, parsed once into a frozen value. Keys are Terway's where Terway has them, durations are Go's.
+ * The configuration, parsed into a frozen value. Keys are Terway's where Terway has them, durations are Go's.
  *
- * Every refusal names the key and never the value, since a value may be a secret; for the same reason the parser's own message,
- * which quotes the text, is not handed on.
+ * All that is wrong is told at once, each with its key.
  */
 import { z } from 'zod';
+import { type KeyName, keyNames } from './config-keys.ts';
+import { layerOf } from './config-layers.ts';
+import { type ConfigIssue, ConfigRefused } from './config-refusal.ts';
 import { duration, period } from './duration-key.ts';
-import { EnactorError } from './errors.ts';
 import { familyOf, parseCidr } from './ip.ts';
 import { keeperKeys, keeperSettingsOf } from './keeper-settings.ts';
+import { LOG_LEVELS, type LogLevel } from './log-level.ts';
+import type { Keys } from './merge-patch.ts';
 import { placementSettingsOf, poolKeys } from './pool-keys.ts';
 import { defaultSettings, type Settings } from './settings.ts';
 import { ignoredKeys, refusalOf, unsupportedKeys } from './terway-keys.ts';
+import { unsaid } from './unsaid.ts';
 import type { IPSet } from './wire.ts';
 
 /** Source: Terway refuses more than ten; the cloud allows five per ENI, more by request. */
@@ -30,8 +34,9 @@ export type Config = {
   readonly serviceCidr: IPSet | null;
   /** Kinds of links that may be an ENI's device: `device` is a physical or virtio one, the lab plugs in veths. */
   readonly eniLinkKinds: readonly ('device' | 'veth')[];
-  /** What was read otherwise than it was written, for the log. */
-  readonly notes: readonly string[];
+  readonly logLevel: LogLevel;
+  /** What was read otherwise than it was written. */
+  readonly notes: readonly ConfigIssue[];
 };
 
 const count = z.int().min(0).max(100_000);
@@ -44,24 +49,25 @@ const cidrs = z
 const schema = z.strictObject({
   ...poolKeys,
   ...keeperKeys,
-  access_key: z.string().default(''),
-  access_secret: z.string().default(''),
+  access_key: unsaid(z.string()),
+  access_secret: unsaid(z.string()),
   cluster_id: z.string().max(128).default(defaultSettings.clusterId),
-  vswitches: z.record(z.string(), z.array(id)).default({}),
-  security_group: z.string().default(''),
-  security_groups: z.array(id).default([]),
-  eni_tags: z
-    .record(z.string().min(1).max(128), z.string().max(128))
-    .refine((tags) => Object.keys(tags).length <= TAGS_MAX, `has more than ${TAGS_MAX} tags`)
-    .default({}),
-  ip_stack: z.enum(['', 'ipv4', 'dual']).nullable().default('ipv4'),
-  min_pool_size: count.default(defaultSettings.minIdle),
-  max_pool_size: count.default(defaultSettings.maxIdle),
-  max_eni: count.default(0),
+  vswitches: unsaid(z.record(z.string(), z.array(id))),
+  security_group: unsaid(z.string()),
+  security_groups: unsaid(z.array(id)),
+  eni_tags: unsaid(
+    z
+      .record(z.string().min(1).max(128), z.string().max(128))
+      .refine((tags) => Object.keys(tags).length <= TAGS_MAX, `has more than ${TAGS_MAX} tags`),
+  ),
+  ip_stack: unsaid(z.enum(['ipv4', 'dual'])),
+  min_pool_size: unsaid(count),
+  max_pool_size: unsaid(count),
+  max_eni: unsaid(count),
   mtu: z.int().min(576).max(9_000).default(defaultSettings.mtu),
   cool_down: duration.optional(),
   pool_period: period.optional(),
-  ip_pool_sync_period: period.optional(),
+  ip_pool_sync_period: unsaid(period),
   cloud_period: period.optional(),
   describe_period: period.optional(),
   attach_timeout: period.optional(),
@@ -84,61 +90,105 @@ const schema = z.strictObject({
     .min(1)
     .default(['device']),
   speed: z.number().positive().max(1_000_000).default(1),
-  rate_limit: z.record(z.string(), z.int().min(1)).default({}),
-  service_cidr: cidrs.optional(),
-});
+  rate_limit: unsaid(z.record(z.string(), z.int().min(1))),
+  service_cidr: unsaid(cidrs),
+  log_level: z.enum(LOG_LEVELS).default('info'),
+} satisfies Record<KeyName, z.ZodType>);
 
 type File = z.infer<typeof schema>;
 
-/** Throws EnactorError `invalidArgument` naming the key. */
+/** A rule over several keys that does not hold. */
+type Refuse = (key: string, why: string) => void;
+
+/** Throws ConfigRefused. */
 export function parseConfig(text: string, nodeName: string): Config {
-  const { known, notes } = sorted(jsonObject(text));
-  const result = schema.safeParse(known);
-  if (!result.success) {
-    const [issue] = result.error.issues;
-    if (issue?.code === 'unrecognized_keys') throw refused(issue.keys.join(', '), 'no such key');
-    throw refused(issue?.path.join('.') ?? '', issue?.message ?? 'is not valid');
-  }
-  return deepFrozen(configOf(result.data, nodeName, notes));
+  return configOf(layerOf('file', text).keys, nodeName);
 }
 
-/** Those of the filter too: what we make has to be ours to use after a restart. Throws EnactorError when it could not be. */
-function eniTagsOf({ eni_tags: own, eni_tag_filter: filter = {}, eni_tag_block_list: blocked = [] }: File) {
+/** Throws ConfigRefused with all that is wrong. */
+export function configOf(all: Keys, nodeName: string): Config {
+  const { known, notes, issues } = sorted(all);
+  const first = schema.safeParse(known);
+  if (!first.success) issues.push(...first.error.issues.flatMap(issuesOf));
+  // Once more without what is wrong, since rules over several keys may be broken too.
+  const bad = new Set(issues.map(({ key }) => key.split('.')[0]));
+  const sound = Object.fromEntries(Object.entries(known).filter(([key]) => !bad.has(key)));
+  const file = first.success ? first.data : schema.parse(sound);
+  const config = configFrom(file, nodeName, notes, (key, why) => {
+    if (!bad.has(key)) issues.push({ key, why });
+  });
+  if (issues.length > 0) throw new ConfigRefused(issues);
+  return deepFrozen(config);
+}
+
+function issuesOf(issue: z.core.$ZodIssue): ConfigIssue[] {
+  if (issue.code !== 'unrecognized_keys') return [{ key: issue.path.join('.'), why: issue.message }];
+  return issue.keys.map((key) => ({ key: [...issue.path, key].join('.'), why: `no such key${meant(key)}` }));
+}
+
+/** A key that differs by a letter or two was probably meant. */
+function meant(key: string): string {
+  const near = keyNames.find((name) => distance(name, key) <= 2);
+  return near === undefined ? '' : `; is ${near} meant?`;
+}
+
+/** Edits between two names. Source: Levenshtein. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (const [i, one] of [...a].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...b].entries())
+      next.push(Math.min((row[j] ?? 0) + (one === other ? 0 : 1), (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
+
+/** Those of the filter too: what we make has to be ours to use after a restart. */
+function eniTagsOf(
+  { eni_tags: own = {}, eni_tag_filter: filter = {}, eni_tag_block_list: blocked = [] }: File,
+  refuse: Refuse,
+) {
   const tags = { ...filter, ...own };
   const lost = Object.keys(filter).find((key) => tags[key] !== filter[key]);
-  if (lost !== undefined) throw refused('eni_tag_filter', `asks for another ${lost} than eni_tags sets`);
+  if (lost !== undefined) refuse('eni_tag_filter', `asks for another ${lost} than eni_tags sets`);
   if (blocked.some(({ key, value }) => tags[key] === value))
-    throw refused('eni_tag_block_list', 'blocks the ENIs that eni_tags marks as ours');
-  if (Object.keys(tags).length > TAGS_MAX) throw refused('eni_tags', `has more than ${TAGS_MAX} tags`);
+    refuse('eni_tag_block_list', 'blocks the ENIs that eni_tags marks as ours');
+  if (Object.keys(tags).length > TAGS_MAX) refuse('eni_tags', `has more than ${TAGS_MAX} tags`);
   return tags;
 }
 
-/** Throws EnactorError when the two halves of the key pair are not both there. */
-function credentialsOf(file: File): Credentials {
-  const { access_key: accessKeyId, access_secret: accessKeySecret } = file;
-  if (accessKeyId === '' && accessKeySecret !== '') throw refused('access_key', 'is missing, access_secret is set');
-  if (accessKeyId !== '' && accessKeySecret === '') throw refused('access_secret', 'is missing, access_key is set');
-  if (accessKeyId === '') throw refused('access_key', 'is missing; other credentials are not supported yet');
+/** The two halves of the key pair have to be both there. */
+function credentialsOf(file: File, refuse: Refuse): Credentials {
+  const { access_key: accessKeyId = '', access_secret: accessKeySecret = '' } = file;
+  if (accessKeyId === '' && accessKeySecret !== '') refuse('access_key', 'is missing, access_secret is set');
+  if (accessKeyId !== '' && accessKeySecret === '') refuse('access_secret', 'is missing, access_key is set');
+  if (accessKeyId === '' && accessKeySecret === '')
+    refuse('access_key', 'is missing; other credentials are not supported yet');
   return { accessKeyId, accessKeySecret };
 }
 
-function configOf(file: File, nodeName: string, notes: readonly string[]): Config {
+function configFrom(file: File, nodeName: string, notes: readonly ConfigIssue[], refuse: Refuse): Config {
   const more = [...notes];
+  const note = (key: KeyName, why: string): void => void more.push({ key, why });
   const scaled = (ms: number | undefined, otherwise: number): number => {
     const whole = ms ?? otherwise;
     return whole === 0 ? 0 : Math.max(1, Math.round(whole / file.speed));
   };
-  const { min_pool_size: minIdle, max_pool_size: maxIdle } = file;
+  const { min_pool_size: minIdle = defaultSettings.minIdle, max_pool_size: maxIdle = defaultSettings.maxIdle } = file;
   // As Terway does: the high mark wins.
-  if (minIdle > maxIdle) more.push(`min_pool_size: lowered from ${minIdle} to max_pool_size, ${maxIdle}`);
-  const groups = [...new Set([file.security_group, ...file.security_groups].filter((group) => group !== ''))].sort();
+  if (minIdle > maxIdle) note('min_pool_size', `lowered from ${minIdle} to max_pool_size, ${maxIdle}`);
+  const { security_group: group = '', security_groups: others = [] } = file;
+  const groups = [...new Set([group, ...others].filter((one) => one !== ''))].sort();
   if (groups.length > SECURITY_GROUPS_MAX)
-    throw refused('security_groups', `names ${groups.length} groups; the limit is ${SECURITY_GROUPS_MAX}`);
-  const lists = Object.entries(file.vswitches).map(([zone, ids]) => [zone, [...new Set(ids)]] as const);
+    refuse('security_groups', `names ${groups.length} groups; the limit is ${SECURITY_GROUPS_MAX}`);
+  const lists = Object.entries(file.vswitches ?? {}).map(([zone, ids]) => [zone, [...new Set(ids)]] as const);
   if (file.min_eni !== undefined && file.min_eni > 0 && maxIdle === 0)
-    more.push('min_eni: keeps nothing, since max_pool_size is 0');
+    note('min_eni', 'keeps nothing, since max_pool_size is 0');
   if (file.ip_warm_up_size !== undefined && file.ip_warm_up_size > 0 && maxIdle === 0)
-    more.push('ip_warm_up_size: warms nothing up, since max_pool_size is 0');
+    note('ip_warm_up_size', 'warms nothing up, since max_pool_size is 0');
+  if ((file.idle_ip_reclaim_after ?? null) === null && file.idle_ip_reclaim_interval !== undefined)
+    note('idle_ip_reclaim_interval', 'reclaims nothing, since idle_ip_reclaim_after is not set');
   const settings: Settings = {
     ...placementSettingsOf(file, scaled),
     ...keeperSettingsOf(file, scaled),
@@ -147,10 +197,10 @@ function configOf(file: File, nodeName: string, notes: readonly string[]): Confi
     ipStack: file.ip_stack === 'dual' ? 'dual' : 'ipv4',
     minIdle: Math.min(minIdle, maxIdle),
     maxIdle,
-    maxEnis: file.max_eni === 0 ? null : file.max_eni,
+    maxEnis: file.max_eni || null,
     vSwitchIds: lists.length === 0 ? null : Object.fromEntries(lists),
     securityGroupIds: groups.length === 0 ? null : groups,
-    eniTags: eniTagsOf(file),
+    eniTags: eniTagsOf(file, refuse),
     mtu: file.mtu,
     coolDownMs: scaled(file.cool_down, defaultSettings.coolDownMs),
     poolPeriodMs: scaled(file.pool_period ?? file.ip_pool_sync_period, defaultSettings.poolPeriodMs),
@@ -172,40 +222,30 @@ function configOf(file: File, nodeName: string, notes: readonly string[]): Confi
     waitingMax: file.waiting_max,
     inputsMax: file.inputs_max,
   };
-  if (settings.backoffMaxMs < settings.backoffMs) throw refused('backoff_max', 'is shorter than backoff');
+  if (settings.backoffMaxMs < settings.backoffMs) refuse('backoff_max', 'is shorter than backoff');
   return {
     settings,
-    credentials: credentialsOf(file),
-    rateLimits: file.rate_limit,
+    credentials: credentialsOf(file, refuse),
+    rateLimits: file.rate_limit ?? {},
     serviceCidr: file.service_cidr === undefined ? null : serviceCidrOf(file.service_cidr),
     eniLinkKinds: file.eni_link_kinds,
+    logLevel: file.log_level,
     notes: more,
   };
 }
 
-function jsonObject(text: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (thrown) {
-    const [, position] = /position (\d+)/.exec((thrown as Error).message) ?? [];
-    throw refused('', `is not JSON${position === undefined ? '' : ` (at character ${position})`}`);
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refused('', 'is not a JSON object');
-  return value as Record<string, unknown>;
-}
-
 /** Takes out what is Terway's and not ours. */
-function sorted(all: Record<string, unknown>): { known: Record<string, unknown>; notes: string[] } {
+function sorted(all: Keys): { known: Record<string, unknown>; notes: ConfigIssue[]; issues: ConfigIssue[] } {
   const known: Record<string, unknown> = {};
-  const notes: string[] = [];
+  const notes: ConfigIssue[] = [];
+  const issues: ConfigIssue[] = [];
   for (const [key, value] of Object.entries(all)) {
-    const refusal = refusalOf(key, value);
-    if (refusal !== null) throw refused(key, refusal);
-    if (ignoredKeys.includes(key)) notes.push(`${key}: has no effect here`);
+    const why = refusalOf(key, value);
+    if (why !== null) issues.push({ key, why });
+    else if (ignoredKeys.includes(key)) notes.push({ key, why: 'has no effect here' });
     else if (!Object.hasOwn(unsupportedKeys, key)) known[key] = value;
   }
-  return { known, notes };
+  return { known, notes, issues };
 }
 
 function serviceCidrOf(text: string): IPSet | null {
@@ -217,10 +257,6 @@ function serviceCidrOf(text: string): IPSet | null {
   } catch {
     return null;
   }
-}
-
-function refused(key: string, why: string): EnactorError {
-  return new EnactorError('invalidArgument', `config${key === '' ? '' : `: ${key}:`} ${why}`);
 }
 
 function deepFrozen<T>(value: T): T {

@@ -5,16 +5,13 @@
 import { z } from 'zod';
 import { duration, period } from './duration-key.ts';
 import { defaultPlacementSettings as defaults, eniPolicies, type PlacementSettings } from './placement-settings.ts';
+import { unsaid } from './unsaid.ts';
 import { vSwitchPolicies } from './vswitch-choice.ts';
 
 const COUNT_MAX = 100_000;
 const tagKey = z.string().min(1).max(128);
 const tagValue = z.string().max(128);
 const count = z.int().min(0).max(COUNT_MAX);
-
-/** '' and null are how Go writes what was not said. */
-const unsaid = <T extends z.ZodType>(schema: T) =>
-  z.preprocess((value) => (value === '' || value === null ? undefined : value), schema.optional());
 
 /** Terway's is a number in a string. */
 const fraction = z

@@ -4,7 +4,6 @@
  * Sockets are there before the actors, so that callers are told `unavailable` instead of finding nobody; the CNI configuration only
  * once an address can be had.
  */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refuseNewerStore } from '../../actors/claim-store.ts';
@@ -12,11 +11,12 @@ import { letHeldBackGo } from '../../actors/held-back.ts';
 import { type NodeSystem, startNode } from '../../actors/node.ts';
 import { connectKubernetes } from '../adapters/kubernetes/kubernetes-api.ts';
 import type { RootLog } from '../adapters/logging/json-log.ts';
-import { type Config, parseConfig } from '../core/config.ts';
+import type { Config } from '../core/config.ts';
 import { EnactorError } from '../core/errors.ts';
 import type { Store } from '../ports/store.ts';
 import { backendOver } from './backend.ts';
 import { systemClock } from './clock.ts';
+import { ConfigKeeper } from './config-keeper.ts';
 import { CONFLIST_NAME, installConflist } from './conflist.ts';
 import { type Exclusive, exclusive } from './exclusive.ts';
 import type { Flags } from './flags.ts';
@@ -43,8 +43,10 @@ const CONFLIST_RETRY_MS = 5_000;
  * on; either way sockets and locks are free again.
  */
 export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, onStarted: () => void): Promise<void> {
-  const config = readConfig(flags);
-  for (const note of config.notes) log.warn({ config: flags.config }, note);
+  const keeper = new ConfigKeeper(flags);
+  const { config } = keeper;
+  log.setLevel(config.logLevel);
+  for (const { key, why } of config.notes) log.warn({ config: flags.config, key }, why);
   const { store, restoreLock, release } = await exclusive(join(flags.dataDir, 'db'), flags.lockFile, stop, (opened) => {
     log.info({}, 'there is room: the database is open');
     tellSetAside(opened, log);
@@ -59,7 +61,7 @@ export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, o
     else log.error({ ...failing }, 'the database cannot be opened yet: nothing is served until there is room');
     tellSetAside(store, log);
     const introspection = () => (system === null ? null : refusals.beside(system.introspection));
-    const servers = await startServers(flags, refusals.over(gate.front), introspection, log);
+    const servers = await startServers(flags, refusals.over(gate.front), introspection, () => keeper.report(), log);
     // What runs beside the actors ends when they do, whatever the reason.
     const ending = new AbortController();
     try {
@@ -180,16 +182,6 @@ async function every(
     await work();
     await Promise.race([sleep(ms, undefined, { signal: end }).catch(() => {}), ...waking]);
   }
-}
-
-function readConfig(flags: Flags): Config {
-  let text: string;
-  try {
-    text = readFileSync(flags.config, 'utf8');
-  } catch (thrown) {
-    throw new EnactorError('invalidArgument', `--config: ${(thrown as Error).message}`, thrown);
-  }
-  return parseConfig(text, flags.nodeName);
 }
 
 function memory(): { rssMb: number } {

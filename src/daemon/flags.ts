@@ -5,9 +5,10 @@
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { BOOT_ID_FILE } from '../adapters/datapath/host-witness.ts';
-import { LOG_LEVELS, type LogLevel } from '../adapters/logging/json-log.ts';
+import type { FlagValue } from '../core/config-report.ts';
 import { EnactorError } from '../core/errors.ts';
 import { socketPathProblem } from '../core/limits.ts';
+import { LOG_LEVELS, type LogLevel } from '../core/log-level.ts';
 
 export type Flags = {
   readonly config: string;
@@ -28,7 +29,10 @@ export type Flags = {
   readonly cloudScheme: 'http' | 'https';
   /** null: no CNI configuration is installed. */
   readonly cniConfDir: string | null;
-  readonly logLevel: LogLevel;
+  /** null: as the configuration says. */
+  readonly logLevel: LogLevel | null;
+  /** Each flag with its value, and where that comes from. */
+  readonly told: readonly FlagValue[];
 };
 
 const program = () =>
@@ -39,7 +43,7 @@ const program = () =>
     .option('--data-dir <path>', 'directory of the database and of noted deletions', '/var/lib/cni/enactor')
     .option('--grpc-socket <path>', 'socket of the gRPC service', '/var/run/eni/eni.socket')
     .option('--json-socket <path>', 'socket of the same service as JSON over HTTP', '/var/run/eni/enactor.socket')
-    .option('--debug-socket <path>', 'socket of /v1/report and /v1/health', '/var/run/eni/eni_debug.socket')
+    .option('--debug-socket <path>', 'socket of /v1/report, /v1/health and /v1/config', '/var/run/eni/eni_debug.socket')
     .option('--lock-file <path>', "lock shared with Terway's daemon", '/var/run/eni/terwayd.lock')
     .option('--boot-id-file <path>', 'differs from boot to boot of the host', BOOT_ID_FILE)
     .option('--kubeconfig <path>', 'default: the service account of the pod')
@@ -48,7 +52,12 @@ const program = () =>
     .option('--vpc-endpoint <host:port>', "default: the region's VPC endpoint inside the VPC")
     .addOption(new Option('--cloud-scheme <scheme>', 'of both endpoints').choices(['http', 'https']).default('https'))
     .option('--cni-conf-dir <path>', 'where 10-enactor.conflist is installed; "" for nowhere', '/etc/cni/net.d')
-    .addOption(new Option('--log-level <level>', 'least level that is logged').choices(LOG_LEVELS).default('info'))
+    .addOption(
+      new Option(
+        '--log-level <level>',
+        'least level that is logged; default: as log_level of the configuration says',
+      ).choices(LOG_LEVELS),
+    )
     .allowExcessArguments(false)
     .addHelpText('after', '\nExit codes: 0 told to end, 1 could not start, 2 wrong usage, 70 could not go on.')
     .configureOutput({
@@ -64,7 +73,8 @@ const program = () =>
 
 /** Throws CommanderError after `--help` (exit code 0) and a flag that is not known, told by then; else EnactorError naming the flag. */
 export function parseFlags(argv: readonly string[]): Flags {
-  const given = program().parse(argv, { from: 'user' }).opts<Record<string, string | undefined>>();
+  const parsed = program().parse(argv, { from: 'user' });
+  const given = parsed.opts<Record<string, string | undefined>>();
   const text = (name: string) => given[name] ?? '';
   const path = (name: string, flag: string) => {
     if (text(name) === '') throw refused(flag, 'is empty');
@@ -92,13 +102,24 @@ export function parseFlags(argv: readonly string[]): Flags {
     vpcEndpoint: given.vpcEndpoint || null,
     cloudScheme: given.cloudScheme === 'http' ? 'http' : 'https',
     cniConfDir: text('cniConfDir') === '' ? null : resolve(text('cniConfDir')),
-    logLevel: given.logLevel as LogLevel, // one of the choices
+    logLevel: (given.logLevel ?? null) as LogLevel | null, // one of the choices
+    told: toldBy(parsed),
   };
   if (flags.nodeName === '') throw refused('--node-name', 'is missing, and NODE_NAME is not set');
   if (!URL.canParse(flags.metadataUrl)) throw refused('--metadata-url', 'is no URL');
   if (new Set([flags.grpcSocket, flags.jsonSocket, flags.debugSocket]).size < 3)
     throw refused('--json-socket', 'the three sockets need three paths');
   return Object.freeze(flags);
+}
+
+function toldBy(parsed: Command): readonly FlagValue[] {
+  return parsed.options.flatMap((option): FlagValue[] => {
+    const name = option.attributeName();
+    const from = parsed.getOptionValueSource(name);
+    const source = from === 'cli' ? 'flag' : from === 'env' ? 'environment' : 'default';
+    if (option.long === undefined || option.long === null) return [];
+    return [{ flag: option.long, value: String(parsed.getOptionValue(name) ?? ''), source }];
+  });
 }
 
 function refused(flag: string, why: string): EnactorError {

@@ -21,7 +21,7 @@ process.on('SIGPIPE', () => {});
 
 let started = false;
 const flags = flagsOrEnd();
-const log = jsonLog('enactord', flags.logLevel);
+const log = jsonLog('enactord', flags.logLevel ?? 'info');
 try {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (thrown) => {

@@ -3,6 +3,7 @@ import { grpcServer } from '../adapters/grpc/grpc-server.ts';
 import { type DebugSource, debugServer } from '../adapters/http/debug-server.ts';
 import { jsonServer } from '../adapters/http/json-server.ts';
 import { type BoundSocket, bindUnixSocket } from '../adapters/http/unix-socket.ts';
+import type { ConfigReport } from '../core/config-report.ts';
 import type { Backend } from '../ports/backend.ts';
 import type { Log } from '../ports/log.ts';
 import type { Flags } from './flags.ts';
@@ -21,11 +22,12 @@ export async function startServers(
   paths: Pick<Flags, 'grpcSocket' | 'jsonSocket' | 'debugSocket'>,
   backend: Backend,
   introspection: DebugSource,
+  config: () => ConfigReport,
   log: Log,
 ): Promise<Servers> {
   const grpc = grpcServer(backend, log);
   const json = jsonServer(backend, log);
-  const debug = debugServer(introspection);
+  const debug = debugServer(introspection, config);
   const bound: BoundSocket[] = [];
   const close = () => {
     for (const socket of bound) socket.close();

@@ -111,7 +111,7 @@ t.test('config: speed divides every duration, the defaults too, and nothing posi
 t.test('config: the high water mark wins, and that is noted', async (t) => {
   const { settings, notes } = parse({ min_pool_size: 5, max_pool_size: 3 });
   t.match(settings, { minIdle: 3, maxIdle: 3 });
-  t.match(notes, [/min_pool_size/]);
+  t.strictSame(notes, [{ key: 'min_pool_size', why: 'lowered from 5 to max_pool_size, 3' }]);
 });
 
 t.test('config: the result cannot be changed', async (t) => {
@@ -164,6 +164,35 @@ t.test('config: every refusal names the key and keeps the secret', async (t) => 
   }
 });
 
+t.test('config: all that is wrong is told at once, each with its key, and a near name is offered', async (t) => {
+  const said = refusalOf({
+    min_pool_size: -1,
+    max_pool_sizes: 3,
+    cool_down: 'soon',
+    enable_erdma: true,
+    backoff: '10s',
+    backoff_max: '5s',
+    access_secret: null,
+  });
+  for (const part of [
+    'config: enable_erdma: eRDMA is not supported',
+    'config: min_pool_size: ',
+    'config: cool_down: is not a duration such as 30s, 10m or 500ms',
+    'config: max_pool_sizes: no such key; is max_pool_size meant?',
+    'config: backoff_max: is shorter than backoff',
+    'config: access_secret: is missing, access_key is set',
+  ])
+    t.ok(said.includes(part), part);
+  t.equal(said.split('config: ').length - 1, 6);
+  t.notMatch(refusalOf({ access_secret: 5 }), /is missing/, 'what follows from another fault is not told');
+});
+
+t.test('config: what Go writes for nothing is nothing', async (t) => {
+  const nothing = { vswitches: null, security_group: null, security_groups: null, eni_tags: null, ip_stack: null };
+  const more = { max_eni: null, min_pool_size: null, ip_pool_sync_period: '', rate_limit: null, service_cidr: '' };
+  t.strictSame(parse({ ...nothing, ...more }), parse());
+});
+
 t.test('config: broken text is refused without quoting it', async (t) => {
   for (const text of ['', '{"access_secret":"TOPSECRET",}', '{"access_secret":TOPSECRET}', '[]', 'null', '"x"']) {
     const said = refusal(text);
@@ -198,7 +227,7 @@ t.test(
     });
     t.strictSame(
       notes,
-      ['version', 'region_id', 'enable_patch_pod_ips'].map((key) => `${key}: has no effect here`),
+      ['version', 'region_id', 'enable_patch_pod_ips'].map((key) => ({ key, why: 'has no effect here' })),
     );
   },
 );

@@ -102,6 +102,6 @@ t.test('poolKeys: what cannot be meant is refused by name', async (t) => {
 });
 
 t.test('poolKeys: marks that keep nothing are said', async (t) => {
-  t.match(parse({ min_eni: 1 }).notes, [/min_eni: keeps nothing, since max_pool_size is 0/]);
-  t.match(parse({ ip_warm_up_size: 5 }).notes, [/ip_warm_up_size: warms nothing up/]);
+  t.match(parse({ min_eni: 1 }).notes, [{ key: 'min_eni', why: /keeps nothing, since max_pool_size is 0/ }]);
+  t.match(parse({ ip_warm_up_size: 5 }).notes, [{ key: 'ip_warm_up_size', why: /warms nothing up/ }]);
 });

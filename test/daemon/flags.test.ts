@@ -21,9 +21,20 @@ t.test('flags: the defaults are the places of the design', async (t) => {
     vpcEndpoint: null,
     cloudScheme: 'https',
     cniConfDir: '/etc/cni/net.d',
-    logLevel: 'info',
+    logLevel: null,
   });
   t.equal(parseFlags([...base, '--cni-conf-dir', '']).cniConfDir, null);
+});
+
+t.test('flags: each tells its value and where that comes from', async (t) => {
+  process.env.NODE_NAME = 'from-env';
+  t.teardown(() => delete process.env.NODE_NAME);
+  const { told } = parseFlags(['--log-level', 'debug']);
+  const of = (flag: string) => told.find((one) => one.flag === flag);
+  t.strictSame(of('--node-name'), { flag: '--node-name', value: 'from-env', source: 'environment' });
+  t.strictSame(of('--log-level'), { flag: '--log-level', value: 'debug', source: 'flag' });
+  t.strictSame(of('--cloud-scheme'), { flag: '--cloud-scheme', value: 'https', source: 'default' });
+  t.match(of('--kubeconfig'), { value: '', source: 'default' });
 });
 
 t.test('flags: a relative path becomes the absolute one that everybody else needs', async (t) => {

@@ -6,10 +6,8 @@
  */
 import { writeSync } from 'node:fs';
 import { pino } from 'pino';
+import type { LogLevel } from '../../core/log-level.ts';
 import type { Log } from '../../ports/log.ts';
-
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const SECRETS = [
   'access_secret',
@@ -24,6 +22,8 @@ const SECRETS = [
 export type RootLog = Log & {
   /** A log that says which part speaks. */
   part(name: string): Log;
+  /** From now on, for all parts. */
+  setLevel(level: LogLevel): void;
 };
 
 /** Throws nothing: a full or closed standard output must never stop a pod. */
@@ -41,7 +41,17 @@ export function jsonLog(
     },
     { write },
   );
-  return Object.assign(logOver(root), { part: (name: string) => logOver(root.child({ part: name })) });
+  const all = [root];
+  return Object.assign(logOver(root), {
+    part: (name: string) => {
+      const child = root.child({ part: name });
+      all.push(child);
+      return logOver(child);
+    },
+    setLevel: (to: LogLevel) => {
+      for (const one of all) one.level = to;
+    },
+  });
 }
 
 function logOver(to: Log): Log {

@@ -1,23 +1,12 @@
 /**
- * JSON merge patch, and strategic merge patch as far as this server's resources use it.
+ * Strategic merge patch as far as this server's resources use it.
  *
  * Strategic: lists named below are merged by their key, all other lists are replaced; the directives `$patch: delete|replace` and
  * `$deleteFromPrimitiveList/<list>` work, `$setElementOrder/<list>` is dropped and `$retainKeys` is refused by nobody and ignored.
  * Merge keys go by the list's name wherever it stands, where the real server reads them from the Go types.
- * Source: RFC 7396; Kubernetes community, "strategic-merge-patch.md"; `patchMergeKey` tags of k8s.io/api/core/v1.
+ * Source: Kubernetes community, "strategic-merge-patch.md"; `patchMergeKey` tags of k8s.io/api/core/v1.
  */
 import { isJsonObject, type Json, type JsonObject, sameJson } from './kube-object.ts';
-
-/** RFC 7396: null deletes, objects merge, everything else replaces. */
-export function mergePatch(target: Json | undefined, patch: Json): Json {
-  if (!isJsonObject(patch)) return patch;
-  const result: Record<string, Json | undefined> = isJsonObject(target) ? { ...target } : {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (value === null || value === undefined) delete result[key];
-    else set(result, key, mergePatch(own(result, key), value));
-  }
-  return result;
-}
 
 const MERGE_KEYS: Readonly<Record<string, string>> = {
   addresses: 'type',

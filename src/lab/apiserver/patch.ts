@@ -4,9 +4,10 @@
  * Source: Kubernetes apiserver pkg/endpoints/handlers/patch.go; RFC 6902 (JSON patch).
  */
 import { applyPatch, type Operation } from 'rfc6902';
+import { mergePatch } from '../../core/merge-patch.ts';
 import { badRequest, invalid, unsupportedMediaType } from './api-error.ts';
 import { isJsonObject, type Json, type JsonObject, type KubeObject } from './kube-object.ts';
-import { mergePatch, strategicMergePatch } from './merge-patch.ts';
+import { strategicMergePatch } from './merge-patch.ts';
 import type { Resource } from './resource.ts';
 
 export const PATCH_TYPES = [
@@ -21,7 +22,7 @@ export function patched(resource: Resource, object: KubeObject, contentType: str
   if (contentType === json) return jsonPatched(resource, object, patch);
   if (contentType !== merge && contentType !== strategic) throw unsupportedMediaType(PATCH_TYPES);
   if (!isJsonObject(patch)) throw badRequest('error decoding patch: a merge patch must be an object');
-  const result = contentType === merge ? mergePatch(object, patch) : strategicMergePatch(object, patch);
+  const result = contentType === merge ? (mergePatch(object, patch) as Json) : strategicMergePatch(object, patch);
   if (!isJsonObject(result)) throw badRequest('error decoding patch: the result is no object');
   return result;
 }
