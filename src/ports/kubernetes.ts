@@ -28,7 +28,11 @@ export type Node = {
   readonly internalIps: readonly string[];
   /** `alicloud.com region.instance` form: `<region>.<instance id>`; null when no cloud controller has set it. */
   readonly providerId: string | null;
+  /** Cordoned: nothing new is scheduled to it. */
+  readonly unschedulable: boolean;
 };
+
+export type ConfigMapData = Readonly<Record<string, string>>;
 
 /**
  * What a watch tells. `synced` comes first and again whenever the watch had a gap: it holds every pod of the node there is, so a
@@ -69,6 +73,21 @@ export interface Kubernetes {
     onTrouble?: (why: string) => void,
   ): Promise<void>;
   getNode(name: string, signal: AbortSignal): Promise<Node | null>;
+  /** Follows one node as `watchNodePods` follows pods: each version there is, null while there is none. */
+  watchNode(
+    name: string,
+    onNode: (node: Node | null) => void | Promise<void>,
+    signal: AbortSignal,
+    onTrouble?: (why: string) => void,
+  ): Promise<void>;
+  /** The same for the data of one ConfigMap. */
+  watchConfigMap(
+    namespace: string,
+    name: string,
+    onData: (data: ConfigMapData | null) => void | Promise<void>,
+    signal: AbortSignal,
+    onTrouble?: (why: string) => void,
+  ): Promise<void>;
   /** The same event again within minutes raises the count of the first. */
   recordEvent(event: KubeEvent, signal: AbortSignal): Promise<void>;
 }

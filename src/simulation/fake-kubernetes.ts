@@ -4,13 +4,14 @@
  *
  * What it cannot show: connections that break, and what the adapter does about them.
  */
-import type { KubeEvent, Kubernetes, Node, Pod, PodWatchEvent } from '../ports/kubernetes.ts';
+import type { ConfigMapData, KubeEvent, Kubernetes, Node, Pod, PodWatchEvent } from '../ports/kubernetes.ts';
 
 const MESSAGE_MAX_BYTES = 1_024;
 
 export class FakeKubernetes implements Kubernetes {
   readonly #pods = new Map<string, Pod>();
-  readonly #nodes = new Map<string, Node>();
+  readonly #nodes = new Watchable<Node>();
+  readonly #configMaps = new Watchable<ConfigMapData>();
   readonly #watchers = new Set<{ readonly nodeName: string; readonly tell: (event: PodWatchEvent) => void }>();
   /** JSON of the event -> how often. */
   readonly events = new Map<string, number>();
@@ -28,7 +29,12 @@ export class FakeKubernetes implements Kubernetes {
   }
 
   putNode(node: Node): void {
-    this.#nodes.set(node.name, node);
+    this.#nodes.put(node.name, node);
+  }
+
+  /** null takes it away. */
+  putConfigMap(namespace: string, name: string, data: ConfigMapData | null): void {
+    this.#configMaps.put(`${namespace}/${name}`, data);
   }
 
   #tell(event: Exclude<PodWatchEvent, { type: 'synced' }>): void {
@@ -42,7 +48,7 @@ export class FakeKubernetes implements Kubernetes {
 
   async getNode(name: string, signal: AbortSignal): Promise<Node | null> {
     throwIfAborted(signal);
-    return this.#nodes.get(name) ?? null;
+    return this.#nodes.get(name);
   }
 
   async listNodePods(nodeName: string, signal: AbortSignal): Promise<Pod[]> {
@@ -75,10 +81,58 @@ export class FakeKubernetes implements Kubernetes {
     this.#watchers.delete(watcher);
   }
 
+  watchNode(name: string, onNode: (node: Node | null) => void | Promise<void>, signal: AbortSignal): Promise<void> {
+    return this.#nodes.watch(name, onNode, signal);
+  }
+
+  watchConfigMap(
+    namespace: string,
+    name: string,
+    onData: (data: ConfigMapData | null) => void | Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    return this.#configMaps.watch(`${namespace}/${name}`, onData, signal);
+  }
+
   async recordEvent(event: KubeEvent, signal: AbortSignal): Promise<void> {
     throwIfAborted(signal);
     const key = JSON.stringify({ ...event, message: cut(event.message) });
     this.events.set(key, (this.events.get(key) ?? 0) + 1);
+  }
+}
+
+/** Objects by name, and those who follow one of them. */
+class Watchable<T> {
+  readonly #objects = new Map<string, T>();
+  readonly #watchers = new Set<{ readonly name: string; readonly tell: (object: T | null) => void }>();
+
+  get(name: string): T | null {
+    return this.#objects.get(name) ?? null;
+  }
+
+  put(name: string, object: T | null): void {
+    if (object === null) this.#objects.delete(name);
+    else this.#objects.set(name, object);
+    for (const watcher of this.#watchers) if (watcher.name === name) watcher.tell(object);
+  }
+
+  async watch(name: string, onObject: (object: T | null) => void | Promise<void>, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    let telling = Promise.resolve();
+    const tell = (object: T | null): void => {
+      telling = telling.then(async () => {
+        if (!signal.aborted) await onObject(object);
+      });
+      telling = telling.catch(() => undefined);
+    };
+    const watcher = { name, tell };
+    this.#watchers.add(watcher);
+    tell(this.get(name));
+    await new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+      if (signal.aborted) resolve();
+    });
+    this.#watchers.delete(watcher);
   }
 }
 

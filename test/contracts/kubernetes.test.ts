@@ -21,6 +21,16 @@ kubernetesContract(t, 'kubernetes over HTTPS', async (t) => {
       const status = { addresses: [{ type: 'InternalIP', address }] };
       await api.createNode({ body: { metadata: { name }, spec: { podCIDR }, status } });
     },
+    cordon: async (name) => {
+      await api.patchNode({ name, body: [{ op: 'add', path: '/spec/unschedulable', value: true }] });
+    },
+    putConfigMap: async (name, data) => {
+      const { items } = await api.listNamespacedConfigMap(ns);
+      if (data === null) await api.deleteNamespacedConfigMap({ ...ns, name });
+      else if (items.some(({ metadata }) => metadata?.name === name))
+        await api.replaceNamespacedConfigMap({ ...ns, name, body: { metadata: { name }, data } });
+      else await api.createNamespacedConfigMap({ ...ns, body: { metadata: { name }, data } });
+    },
     events: async () =>
       (await api.listNamespacedEvent(ns)).items.map(({ reason = '', message = '', count = 0 }) => ({
         reason,
@@ -47,7 +57,13 @@ kubernetesContract(t, 'fake kubernetes', async () => {
         podCidrs: [podCidr],
         internalIps: [internalIp],
         providerId: null,
+        unschedulable: false,
       }),
+    cordon: async (name) => {
+      const node = await kubernetes.getNode(name, new AbortController().signal);
+      if (node !== null) kubernetes.putNode({ ...node, unschedulable: true });
+    },
+    putConfigMap: async (name, data) => kubernetes.putConfigMap('default', name, data),
     events: async () =>
       [...kubernetes.events].map(([text, count]) => {
         const { reason, message } = JSON.parse(text) as { reason: string; message: string };

@@ -7,6 +7,9 @@ export type ClusterUnderTest = {
   readonly createPod: (name: string, nodeName: string) => Promise<void>;
   readonly deletePod: (name: string) => Promise<void>;
   readonly createNode: (name: string, podCidr: string, internalIp: string) => Promise<void>;
+  readonly cordon: (name: string) => Promise<void>;
+  /** In namespace default; null deletes it. */
+  readonly putConfigMap: (name: string, data: Record<string, string> | null) => Promise<void>;
   /** Reason and count of each event there is. */
   readonly events: () => Promise<
     readonly { readonly reason: string; readonly message: string; readonly count: number }[]
@@ -86,6 +89,35 @@ export function kubernetesContract(t: Test, name: string, newCluster: (t: Test) 
       await createPod('late', 'n1');
       await new Promise((resolve) => setTimeout(resolve, 20));
       t.equal(seen.length, 3, 'nothing is told after its end');
+    },
+  );
+
+  t.test(
+    `${name}: one node and one config map are followed: what is there, each change, and that there is none`,
+    async (t) => {
+      const { kubernetes, createNode, cordon, putConfigMap } = await newCluster(t);
+      const stopping = new AbortController();
+      const nodes: (boolean | null)[] = [];
+      const maps: (string | null)[] = [];
+      const watching = [
+        kubernetes.watchNode('n1', (node) => void nodes.push(node?.unschedulable ?? null), stopping.signal),
+        kubernetes.watchConfigMap('default', 'c', (data) => void maps.push(data?.eni_conf ?? null), stopping.signal),
+      ];
+      await until(() => nodes.length === 1 && maps.length === 1);
+      await createNode('n2', '10.2.0.0/24', '192.168.0.8');
+      await createNode('n1', '10.1.0.0/24', '192.168.0.9');
+      await putConfigMap('other', { eni_conf: 'x' });
+      await putConfigMap('c', { eni_conf: '{}' });
+      await until(() => nodes.length === 2 && maps.length === 2);
+      await cordon('n1');
+      await putConfigMap('c', { eni_conf: '{"mtu":1400}' });
+      await until(() => nodes.length === 3 && maps.length === 3);
+      await putConfigMap('c', null);
+      await until(() => maps.length === 4);
+      t.strictSame(nodes, [null, false, true]);
+      t.strictSame(maps, [null, '{}', '{"mtu":1400}', null]);
+      stopping.abort();
+      await Promise.all(watching);
     },
   );
 

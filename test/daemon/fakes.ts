@@ -62,8 +62,11 @@ export class FakeKubernetes implements Kubernetes {
   }
   async watchNodePods(): Promise<void> {}
   async getNode(name: string) {
-    return { name, uid: 'uid-node', labels: {}, annotations: {}, podCidrs: [], internalIps: [], providerId: null };
+    const nothing = { labels: {}, annotations: {}, podCidrs: [], internalIps: [], providerId: null };
+    return { name, uid: 'uid-node', ...nothing, unschedulable: false };
   }
+  async watchNode(): Promise<void> {}
+  async watchConfigMap(): Promise<void> {}
   async recordEvent(event: KubeEvent): Promise<void> {
     this.events.push(event);
   }

@@ -1,6 +1,6 @@
 /** Pods and nodes as the API server writes them, read into our values. What is absent there may be null, missing or empty. */
 import { z } from 'zod';
-import type { Node, Pod } from '../../ports/kubernetes.ts';
+import type { ConfigMapData, Node, Pod } from '../../ports/kubernetes.ts';
 import { KubernetesError } from './kubernetes-error.ts';
 
 const strings = z.record(z.string(), z.string()).nullish();
@@ -32,6 +32,7 @@ const nodeSchema = z.object({
       podCIDR: z.string().nullish(),
       podCIDRs: z.array(z.string()).nullish(),
       providerID: z.string().nullish(),
+      unschedulable: z.boolean().nullish(),
     })
     .nullish(),
   status: z.object({ addresses: z.array(z.object({ type: z.string(), address: z.string() })).nullish() }).nullish(),
@@ -75,7 +76,14 @@ export function nodeOf(json: unknown): Node {
     podCidrs: cidrs.length > 0 || !spec?.podCIDR ? cidrs : [spec.podCIDR],
     internalIps: (status?.addresses ?? []).filter(({ type }) => type === 'InternalIP').map(({ address }) => address),
     providerId: spec?.providerID || null,
+    unschedulable: spec?.unschedulable ?? false,
   };
+}
+
+const configMapSchema = z.object({ data: strings });
+
+export function configMapData(json: unknown): ConfigMapData {
+  return checked('config map', configMapSchema, json).data ?? {};
 }
 
 export type Page = { readonly version: string; readonly next: string | null; readonly pods: readonly Pod[] };

@@ -1,13 +1,15 @@
 /** Port Kubernetes over a real API server. */
 import type { KubeConfig } from '@kubernetes/client-node';
 import { EnactorError } from '../../core/errors.ts';
-import type { KubeEvent, Kubernetes, Node, Pod, PodWatchEvent } from '../../ports/kubernetes.ts';
+import type { ConfigMapData, KubeEvent, Kubernetes, Node, Pod, PodWatchEvent } from '../../ports/kubernetes.ts';
 import { ApiClient } from './api-client.ts';
 import { EventRecorder } from './event-recorder.ts';
-import { nodeOf, podOf } from './kube-values.ts';
+import { configMapData, nodeOf, podOf } from './kube-values.ts';
 import { isNotFound } from './kubernetes-error.ts';
 import { listPods } from './list-pods.ts';
-import { PodWatch, type PodWatchPace } from './pod-watch.ts';
+import type { WatchPace } from './object-watch.ts';
+import { podWatch } from './pod-watch.ts';
+import { singleWatch } from './single-watch.ts';
 
 export type KubernetesOptions = {
   /** null: the service account of the pod this runs in. */
@@ -18,10 +20,10 @@ export type KubernetesOptions = {
   /** For each call but a watch; 10 s. */
   readonly timeoutMs?: number;
   readonly nowMs?: () => number;
-  readonly pace?: Partial<PodWatchPace>;
+  readonly pace?: Partial<WatchPace>;
 };
 
-const PACE: PodWatchPace = {
+const PACE: WatchPace = {
   firstPauseMs: 100,
   maxPauseMs: 30_000,
   steadyMs: 10_000,
@@ -61,9 +63,9 @@ async function loadConfig(path: string | null): Promise<KubeConfig> {
 class KubernetesApi implements Kubernetes {
   readonly #client: ApiClient;
   readonly #events: EventRecorder;
-  readonly #pace: PodWatchPace;
+  readonly #pace: WatchPace;
 
-  constructor(client: ApiClient, events: EventRecorder, pace: PodWatchPace) {
+  constructor(client: ApiClient, events: EventRecorder, pace: WatchPace) {
     this.#client = client;
     this.#events = events;
     this.#pace = pace;
@@ -90,7 +92,29 @@ class KubernetesApi implements Kubernetes {
     signal: AbortSignal,
     onTrouble: (why: string) => void = () => {},
   ): Promise<void> {
-    return new PodWatch(this.#client, nodeName, onEvent, this.#pace).run(signal, onTrouble);
+    return podWatch(this.#client, nodeName, onEvent, this.#pace).run(signal, onTrouble);
+  }
+
+  watchNode(
+    name: string,
+    onNode: (node: Node | null) => void | Promise<void>,
+    signal: AbortSignal,
+    onTrouble: (why: string) => void = () => {},
+  ): Promise<void> {
+    const watched = { what: 'the node', path: '/api/v1/nodes', name, read: nodeOf };
+    return singleWatch(this.#client, watched, onNode, this.#pace).run(signal, onTrouble);
+  }
+
+  watchConfigMap(
+    namespace: string,
+    name: string,
+    onData: (data: ConfigMapData | null) => void | Promise<void>,
+    signal: AbortSignal,
+    onTrouble: (why: string) => void = () => {},
+  ): Promise<void> {
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps`;
+    const watched = { what: 'a config map', path, name, read: configMapData };
+    return singleWatch(this.#client, watched, onData, this.#pace).run(signal, onTrouble);
   }
 
   recordEvent(event: KubeEvent, signal: AbortSignal): Promise<void> {
