@@ -27,8 +27,8 @@ export const LAB_INSTANCE_TYPE: InstanceType = {
 /** The machine that is no node: a host elsewhere in the VPC. */
 export const ELSEWHERE = 'elsewhere';
 
-/** `node-1` … `node-N` and `elsewhere`. */
-export function labTopology(nodes: number, instanceType = LAB_INSTANCE_TYPE.instanceType): Topology {
+/** `node-1` … `node-N` and `elsewhere`; with `ipv6` each machine has an IPv6 address too. */
+export function labTopology(nodes: number, instanceType = LAB_INSTANCE_TYPE.instanceType, ipv6 = false): Topology {
   const topology = defaultTopology(instanceType, nodes);
   const [vSwitch, other] = topology.vSwitches;
   const [group] = topology.securityGroups;
@@ -49,7 +49,7 @@ export function labTopology(nodes: number, instanceType = LAB_INSTANCE_TYPE.inst
   };
   return {
     ...topology,
-    instances: [...topology.instances, elsewhere],
+    instances: [...topology.instances, elsewhere].map((one) => ({ ...one, primaryIpv6Count: ipv6 ? 1 : 0 })),
     instanceTypes: [...topology.instanceTypes, LAB_INSTANCE_TYPE],
   };
 }

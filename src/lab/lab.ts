@@ -18,9 +18,10 @@ import { prepareBox } from './box/inside-box.ts';
 import { type Cloud, createCloud } from './cloud/run-cloud.ts';
 import { Guest } from './guest/guest.ts';
 import { Hypervisor } from './hypervisor/hypervisor.ts';
-import { LabPod } from './kubelet/lab-pod.ts';
+import { LabPod, type LabPodOptions } from './kubelet/lab-pod.ts';
 import { labTopology } from './lab-topology.ts';
 import { leftovers } from './leftovers.ts';
+import type { Netns } from './netns/netns.ts';
 import { LabNode } from './node/lab-node.ts';
 import type { EchoSocket, ProbeResult } from './probe/echo-socket.ts';
 import { findPrograms, type Programs } from './programs.ts';
@@ -76,6 +77,7 @@ export class Lab {
   readonly nodes: readonly LabNode[];
   /** Machines without a daemon. */
   readonly hosts: readonly Guest[];
+  readonly #edges: Guest[] = [];
   readonly #pods = new Map<string, LabPod>();
   readonly #stopping = new AbortController();
   readonly #say: (line: string) => void;
@@ -98,6 +100,22 @@ export class Lab {
     return this.#pods;
   }
 
+  /** Takes over a machine beyond the VPC: it has a name from now on, and goes with the lab. */
+  adopt(machine: Guest): void {
+    this.#edges.push(machine);
+  }
+
+  /** All that `place` can tell of. */
+  placeNames(): readonly string[] {
+    const pods = [...this.#pods.values()].filter((pod) => pod.echo !== null).map(({ name }) => name);
+    return [...pods, ...this.#machines.map(({ name }) => name)];
+  }
+
+  /** The namespace of a pod that runs, or of a machine; null for a name that is unknown. */
+  netnsOf(name: string): Netns | null {
+    return this.#pods.get(name)?.sandbox?.netns ?? this.#machine(name)?.netns ?? null;
+  }
+
   node(name: string): LabNode {
     const node = this.nodes.find((one) => one.name === name);
     if (node === undefined)
@@ -106,11 +124,11 @@ export class Lab {
   }
 
   /** Starts a pod on the named node, or on the one with the fewest, and resolves when it runs. Rejects when it does not start. */
-  async addPod(name: string, nodeName?: string): Promise<LabPod> {
+  async addPod(name: string, nodeName?: string, options?: LabPodOptions): Promise<LabPod> {
     if (this.#stopping.signal.aborted) throw new Error('the lab is stopping');
     if (this.#pods.has(name) || this.#machine(name) !== null) throw new Error(`there is a ${name} already`);
     const node = nodeName === undefined ? this.#emptiestNode() : this.node(nodeName);
-    const pod = new LabPod(name, node.name);
+    const pod = new LabPod(name, node.name, options);
     this.#pods.set(name, pod);
     try {
       await node.kubelet.start(pod, this.#stopping.signal);
@@ -155,7 +173,7 @@ export class Lab {
     }
     const machine = this.#machine(name);
     if (machine === null) throw new Error(`nothing is called ${name}`);
-    return { name, ips: this.#addressesOf(machine.instanceId), echo: machine.echo };
+    return { name, ips: machine.ips, echo: machine.echo };
   }
 
   /** Sends from one place to the first address of another, of that family if one is named, and tells how it was seen. */
@@ -203,7 +221,7 @@ export class Lab {
     this.#say('taking the VPC down');
     this.cloud.stop();
     await attempt('API server', () => this.api.close());
-    await Promise.all([...this.nodes.map(({ guest }) => guest), ...this.hosts].map((guest) => guest.remove()));
+    await Promise.all(this.#machines.map((guest) => guest.remove()));
     this.router.close();
     for (const entry of [...this.nodes.map(({ dir }) => dir), `${this.runDir}/netns`]) {
       rmSync(entry, { recursive: true, force: true });
@@ -213,12 +231,11 @@ export class Lab {
   }
 
   #machine(name: string): Guest | null {
-    return [...this.nodes.map(({ guest }) => guest), ...this.hosts].find((guest) => guest.name === name) ?? null;
+    return this.#machines.find((guest) => guest.name === name) ?? null;
   }
 
-  #addressesOf(instanceId: string): readonly string[] {
-    const primary = this.truth().enis.find((eni) => eni.instanceId === instanceId && eni.type === 'Primary');
-    return primary === undefined ? [] : [...primary.ipv4, ...primary.ipv6];
+  get #machines(): readonly Guest[] {
+    return [...this.nodes.map(({ guest }) => guest), ...this.hosts, ...this.#edges];
   }
 
   #emptiestNode(): LabNode {

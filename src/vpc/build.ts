@@ -49,7 +49,7 @@ function addPrimaryEni(world: World, spec: InstanceSpec, nowMs: number): void {
       securityGroupIds: spec.securityGroupIds,
       primaryIp: spec.primaryIp,
       ipv4: { count: 0 },
-      ipv6: { count: 0 },
+      ipv6: { count: spec.primaryIpv6Count ?? 0 },
       name: '',
       description: '',
       deleteOnRelease: true,
@@ -66,4 +66,5 @@ function addPrimaryEni(world: World, spec: InstanceSpec, nowMs: number): void {
   plug(world, eni, nowMs);
   eni.macFromMs = nowMs;
   eni.ipv4 = eni.ipv4.map((one) => ({ ...one, shownFromMs: nowMs, metadataFromMs: nowMs }));
+  eni.ipv6 = eni.ipv6.map((one) => ({ ...one, shownFromMs: nowMs, metadataFromMs: nowMs }));
 }

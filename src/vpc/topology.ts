@@ -41,6 +41,8 @@ export type InstanceSpec = {
   readonly securityGroupIds: readonly string[];
   /** null: the vSwitch gives one. */
   readonly primaryIp: string | null;
+  /** IPv6 addresses of the primary ENI; none if not told. */
+  readonly primaryIpv6Count?: number;
   readonly status: InstanceStatus;
   /** Name of the RAM role whose credentials the metadata service hands out; null: none. */
   readonly ramRole: string | null;

@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { type AddCommand, countTo, outputOption } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import { addPod, execIn, listPods, probe, rebootNode, removePod, showLab, showLedger } from '../lab-control.ts';
+import { labPaths } from '../lab-paths.ts';
 import { labApiServer, labCloud } from '../lab-services.ts';
 import { labUp } from '../lab-up.ts';
 
@@ -76,6 +77,12 @@ Examples:
     .argument('<to>')
     .addOption(pidOption())
     .action(async (from: string, to: string, { pid }) => done(await probe(from, to, pid)));
+
+  lab
+    .command('paths')
+    .description('try every path through services in a lab of its own, and print the table that the README has')
+    .option('--into <file>', 'put the table into this document, between its marks')
+    .action(async ({ into }) => done(await labPaths(into ?? null)));
 
   lab
     .command('exec')

@@ -1,6 +1,6 @@
 /** The paths beside the resources: health, version, and enough discovery for kubectl to find the resources. */
 import type { JsonObject } from './kube-object.ts';
-import { RESOURCES } from './resource.ts';
+import { GROUP_VERSIONS, RESOURCES } from './resource.ts';
 
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
@@ -16,16 +16,29 @@ export function discovery(path: string): string | JsonObject | null {
     case '/api':
       return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
     case '/apis':
-      return { kind: 'APIGroupList', apiVersion: 'v1', groups: [] };
+      return { kind: 'APIGroupList', apiVersion: 'v1', groups: GROUP_VERSIONS.map(group) };
     case '/api/v1':
-      return { kind: 'APIResourceList', groupVersion: 'v1', resources: resourceList() };
-    default:
-      return null;
+      return resourceList('v1');
+    default: {
+      const groupVersion = GROUP_VERSIONS.find((one) => path.replace(/\/$/, '') === `/apis/${one}`);
+      return groupVersion === undefined ? null : resourceList(groupVersion);
+    }
   }
 }
 
-function resourceList(): JsonObject[] {
-  return RESOURCES.flatMap(({ plural: name, singular: singularName, kind, namespaced, shortNames, status }) => [
+function group(groupVersion: string): JsonObject {
+  const [name = '', version = ''] = groupVersion.split('/');
+  const preferredVersion = { groupVersion, version };
+  return { name, versions: [preferredVersion], preferredVersion };
+}
+
+function resourceList(groupVersion: string): JsonObject {
+  return { kind: 'APIResourceList', groupVersion, resources: resourcesOf(groupVersion) };
+}
+
+function resourcesOf(groupVersion: string): JsonObject[] {
+  const those = RESOURCES.filter(({ apiVersion }) => apiVersion === groupVersion);
+  return those.flatMap(({ plural: name, singular: singularName, kind, namespaced, shortNames, status }) => [
     { name, singularName, kind, namespaced, shortNames, verbs: VERBS },
     ...(status
       ? [{ name: `${name}/status`, singularName: '', kind, namespaced, verbs: ['get', 'patch', 'update'] }]

@@ -58,7 +58,12 @@ export class Lifecycle {
     };
     // A pod's status is the kubelet's business; a node's may come with its creation. Source: pod and node strategies.
     const kept: JsonObject = resource.plural === 'pods' ? { ...body, status: {} } : body;
-    const object = { ...withDefaults(resource, kept), apiVersion: 'v1', kind: resource.kind, metadata } as KubeObject;
+    const object = {
+      ...withDefaults(resource, kept),
+      apiVersion: resource.apiVersion,
+      kind: resource.kind,
+      metadata,
+    } as KubeObject;
     validate(resource, object, null);
     if (store.get(resource, namespace, metadata.name) !== null) throw alreadyExists(resource, metadata.name);
     return store.put(resource, object);

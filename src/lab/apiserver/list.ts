@@ -42,7 +42,12 @@ export class Lister {
       // How many are left is told only when nothing was filtered out.
       ...(left > 0 && !snapshot.isFiltered ? { remainingItemCount: left } : {}),
     };
-    return { kind: `${resource.kind}List`, apiVersion: 'v1', metadata, items: snapshot.items.slice(offset, end) };
+    return {
+      kind: `${resource.kind}List`,
+      apiVersion: resource.apiVersion,
+      metadata,
+      items: snapshot.items.slice(offset, end),
+    };
   }
 
   #take(request: ApiRequest): Snapshot {

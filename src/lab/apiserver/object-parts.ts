@@ -35,7 +35,7 @@ export function withoutServerFields(given: JsonObject, more: readonly string[] =
 
 /** The status path changes status (and labels, annotations, finalizers) but no owner; the main path everything else; resources without a status path change as a whole. */
 export function split(resource: Resource, old: KubeObject, body: JsonObject, subresource: 'status' | null): JsonObject {
-  const whole: JsonObject = { ...body, apiVersion: 'v1', kind: resource.kind };
+  const whole: JsonObject = { ...body, apiVersion: resource.apiVersion, kind: resource.kind };
   if (!resource.status) return whole;
   const [main, status]: [JsonObject, JsonObject] = subresource === 'status' ? [old, body] : [whole, old];
   const { status: _, ...rest } = main;

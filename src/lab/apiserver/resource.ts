@@ -5,6 +5,8 @@
  * Source: Kubernetes pkg/apis/core/v1/conversion.go (field label conversion), registry strategies of pods, nodes and events.
  */
 export type Resource = {
+  /** Group and version, as objects name it; `v1` is the core's. */
+  readonly apiVersion: string;
   readonly plural: string;
   readonly singular: string;
   readonly kind: string;
@@ -15,11 +17,13 @@ export type Resource = {
   readonly fieldLabels: readonly string[];
 };
 
+const CORE = 'v1';
 const named = ['metadata.name'];
 const inNamespace = [...named, 'metadata.namespace'];
 
 export const RESOURCES: readonly Resource[] = [
   {
+    apiVersion: CORE,
     plural: 'pods',
     singular: 'pod',
     kind: 'Pod',
@@ -39,6 +43,7 @@ export const RESOURCES: readonly Resource[] = [
     ],
   },
   {
+    apiVersion: CORE,
     plural: 'nodes',
     singular: 'node',
     kind: 'Node',
@@ -48,6 +53,7 @@ export const RESOURCES: readonly Resource[] = [
     fieldLabels: [...named, 'spec.unschedulable'],
   },
   {
+    apiVersion: CORE,
     plural: 'configmaps',
     singular: 'configmap',
     kind: 'ConfigMap',
@@ -57,6 +63,7 @@ export const RESOURCES: readonly Resource[] = [
     fieldLabels: inNamespace,
   },
   {
+    apiVersion: CORE,
     plural: 'events',
     singular: 'event',
     kind: 'Event',
@@ -79,6 +86,7 @@ export const RESOURCES: readonly Resource[] = [
     ],
   },
   {
+    apiVersion: CORE,
     plural: 'namespaces',
     singular: 'namespace',
     kind: 'Namespace',
@@ -87,6 +95,31 @@ export const RESOURCES: readonly Resource[] = [
     status: true,
     fieldLabels: [...named, 'status.phase'],
   },
+  {
+    apiVersion: CORE,
+    plural: 'services',
+    singular: 'service',
+    kind: 'Service',
+    shortNames: ['svc'],
+    namespaced: true,
+    status: true,
+    fieldLabels: [...inNamespace, 'spec.clusterIP', 'spec.type'],
+  },
+  {
+    apiVersion: 'discovery.k8s.io/v1',
+    plural: 'endpointslices',
+    singular: 'endpointslice',
+    kind: 'EndpointSlice',
+    shortNames: [],
+    namespaced: true,
+    status: false,
+    fieldLabels: inNamespace,
+  },
+];
+
+/** The groups beside the core, as `group/version`. */
+export const GROUP_VERSIONS: readonly string[] = [
+  ...new Set(RESOURCES.map(({ apiVersion }) => apiVersion).filter((one) => one !== CORE)),
 ];
 
 export function resourceNamed(plural: string): Resource | null {

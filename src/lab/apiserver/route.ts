@@ -20,16 +20,20 @@ export type ApiRequest = {
 
 /** Throws ApiError 404 for a path that is no resource, 405 for a method that the resource lacks. */
 export function route(method: string, url: URL): ApiRequest {
-  const [api, version, ...rest] = url.pathname
+  const parts = url.pathname
     .split('/')
     .filter((part) => part !== '')
     .map(decodeURIComponent);
-  if (api !== 'api' || version !== 'v1') throw UNKNOWN_PATH;
+  // The core is below /api/v1, every other group below /apis/GROUP/VERSION.
+  const grouped = parts[0] === 'apis';
+  const apiVersion = parts.slice(1, grouped ? 3 : 2).join('/');
+  const rest = parts.slice(grouped ? 3 : 2);
+  if (!grouped && parts[0] !== 'api') throw UNKNOWN_PATH;
   const isScoped = rest[0] === 'namespaces' && rest.length > 2 && rest[2] !== 'status' && rest[2] !== 'finalize';
   const [plural = '', name = null, sub = null, ...beyond] = isScoped ? rest.slice(2) : rest;
   const namespace = isScoped ? (rest[1] ?? null) : null;
   const resource = resourceNamed(plural);
-  if (resource === null || beyond.length > 0) throw UNKNOWN_PATH;
+  if (resource?.apiVersion !== apiVersion || beyond.length > 0) throw UNKNOWN_PATH;
   // Only lists go over all namespaces, and a cluster-scoped resource is in none.
   if (resource.namespaced !== (namespace !== null) && !(resource.namespaced && name === null)) throw UNKNOWN_PATH;
   const subresource = knownSubresource(resource, sub);

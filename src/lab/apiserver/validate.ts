@@ -13,8 +13,8 @@ const SUBDOMAIN_SAID =
 
 /** Throws ApiError 400 when the body is not an object of this resource at all. */
 export function checkKind(resource: Resource, body: JsonObject): void {
-  const { apiVersion = 'v1', kind = resource.kind } = body;
-  if (apiVersion === 'v1' && kind === resource.kind) return;
+  const { apiVersion = resource.apiVersion, kind = resource.kind } = body;
+  if (apiVersion === resource.apiVersion && kind === resource.kind) return;
   const message = `${String(kind)} in version "${String(apiVersion)}" cannot be handled as a ${resource.kind}`;
   throw badRequest(message);
 }

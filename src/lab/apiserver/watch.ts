@@ -96,7 +96,7 @@ export class WatchStream {
     const { request, store } = this.#options;
     if (request.query.get('allowWatchBookmarks') !== 'true') return;
     const metadata = { resourceVersion: String(store.revision), creationTimestamp: null };
-    this.#send('BOOKMARK', { kind: request.resource.kind, apiVersion: 'v1', metadata });
+    this.#send('BOOKMARK', { kind: request.resource.kind, apiVersion: request.resource.apiVersion, metadata });
   }
 
   #startTimers(): void {

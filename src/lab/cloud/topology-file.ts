@@ -36,6 +36,7 @@ const instance = z
       .refine((ip) => canonicalIp(ip) !== null, 'is not an address')
       .nullable()
       .default(null),
+    primaryIpv6Count: z.int().min(0).default(0),
     status: instanceStatusSchema.default('Running'),
     ramRole: id.nullable().default(null),
     httpTokens: z.enum(['optional', 'required']).default('optional'),

@@ -137,10 +137,8 @@ export class ControlServer {
   }
 
   #place(name: string): PlaceInfo {
-    const sandbox = this.#lab.pods.get(name)?.sandbox;
-    const guest = [...this.#lab.nodes.map((node) => node.guest), ...this.#lab.hosts].find((one) => one.name === name);
-    const netns = sandbox?.netns ?? guest?.netns;
-    if (netns === undefined) throw new RequestError(`nothing that runs is called ${name}`);
+    const netns = this.#lab.netnsOf(name);
+    if (netns === null) throw new RequestError(`nothing that runs is called ${name}`);
     return { name, netns: netns.path, ips: this.#lab.place(name).ips };
   }
 }

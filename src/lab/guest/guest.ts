@@ -31,6 +31,7 @@ export class Guest {
   readonly instanceId: string;
   readonly netns: Netns;
   #echo: EchoSocket | null = null;
+  #ips: readonly string[] = [];
 
   private constructor(name: string, instanceId: string, netns: Netns) {
     this.name = name;
@@ -61,19 +62,20 @@ export class Guest {
       netlink.apply([
         setLink(linkIndex, { up: true }),
         ...addresses.map(({ ip, prefix }) => addAddr({ linkIndex, ip, prefix, noDad: true })),
-        ...addresses.map(({ ip, gateway }) =>
+        ...addresses.map(({ ip, prefix, gateway }) =>
           addRoute({
             family: familyOf(ip),
             destination: null,
             table: TABLE_MAIN,
             gateway,
             linkIndex,
-            onLink: familyOf(ip) === 6,
+            onLink: familyOf(ip) === 6 || prefix === 32,
           }),
         ),
       ]);
     });
-    this.#echo = await EchoSocket.open(this.netns);
+    this.#ips = addresses.map(({ ip }) => ip);
+    this.#echo = await EchoSocket.open(this.netns, [4, 6], this.name);
   }
 
   /** What a kernel does not keep over a reboot: the rules and routes that others made, and the devices of pods. */
@@ -85,6 +87,11 @@ export class Guest {
         netlink.apply(rules.map(deleteRule));
       }
     });
+  }
+
+  /** Those of eth0 since `boot`. */
+  get ips(): readonly string[] {
+    return this.#ips;
   }
 
   /** Throws before `boot`. */

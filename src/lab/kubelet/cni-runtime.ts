@@ -6,6 +6,7 @@
  * Source: CNI SPEC 1.0, sections 2 and 3; containerd picks the first file of the directory by name.
  */
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Netns } from '../netns/netns.ts';
@@ -25,6 +26,14 @@ export type CniCall = {
   /** CNI_ARGS. */
   readonly args: Readonly<Record<string, string>>;
   readonly prevResult: CniResult | null;
+  /** Host ports of the pod: with any, Debian's portmap plugin is run after those of the list, as chained configurations do. */
+  readonly portMappings?: readonly PortMapping[];
+};
+
+export type PortMapping = {
+  readonly hostPort: number;
+  readonly containerPort: number;
+  readonly protocol: 'tcp' | 'udp';
 };
 
 export type CniResult = {
@@ -46,6 +55,9 @@ export class CniError extends Error {
 type NetworkConf = { readonly name: string; readonly cniVersion: string; readonly plugins: readonly PluginConf[] };
 type PluginConf = { readonly type: string } & Readonly<Record<string, unknown>>;
 
+/** Source: Debian's containernetworking-plugins. */
+export const DISTRIBUTION_PLUGINS = '/usr/lib/cni';
+
 /** Kubelet gives a sandbox two minutes; so does this. Source: cri-api timeouts. */
 const PLUGIN_TIMEOUT_MS = 120_000;
 
@@ -53,7 +65,8 @@ const PLUGIN_TIMEOUT_MS = 120_000;
 export async function callCni(call: CniCall): Promise<CniResult | null> {
   const conf = await networkConf(call.confDir);
   let previous = call.prevResult;
-  for (const plugin of call.verb === 'DEL' ? conf.plugins.toReversed() : conf.plugins) {
+  const plugins = [...conf.plugins, ...portmap(call)];
+  for (const plugin of call.verb === 'DEL' ? plugins.toReversed() : plugins) {
     const stdin = {
       ...plugin,
       name: conf.name,
@@ -66,6 +79,13 @@ export async function callCni(call: CniCall): Promise<CniResult | null> {
   return call.verb === 'ADD' ? previous : null;
 }
 
+/** Source: containernetworking/plugins, plugins/meta/portmap; with `snat` it masquerades what comes back to the node, as by default. */
+function portmap({ portMappings = [] }: CniCall): PluginConf[] {
+  return portMappings.length === 0
+    ? []
+    : [{ type: 'portmap', capabilities: { portMappings: true }, snat: true, runtimeConfig: { portMappings } }];
+}
+
 /** Throws CniError, as a runtime says it, while no network is installed. */
 async function networkConf(dir: string): Promise<NetworkConf> {
   const files = await readdir(dir).catch((): string[] => []);
@@ -76,8 +96,14 @@ async function networkConf(dir: string): Promise<NetworkConf> {
   return conf;
 }
 
+/** In the directory of ours, else where the distribution puts those of the CNI project. */
+function programOf({ pluginDir }: CniCall, type: string): string {
+  const own = join(pluginDir, type);
+  return existsSync(own) ? own : join(DISTRIBUTION_PLUGINS, type);
+}
+
 async function runPlugin(call: CniCall, type: string, stdin: string): Promise<string> {
-  const { command, args } = call.host.command(join(call.pluginDir, type), []);
+  const { command, args } = call.host.command(programOf(call, type), []);
   const child = spawn(command, args, {
     stdio: ['pipe', 'pipe', 'pipe'],
     timeout: PLUGIN_TIMEOUT_MS,

@@ -11,7 +11,7 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import type { KubeObject } from '../apiserver/kube-object.ts';
 import { type Resource, resourceNamed } from '../apiserver/resource.ts';
 import { Netns } from '../netns/netns.ts';
-import { EchoSocket } from '../probe/echo-socket.ts';
+import { ECHO_PORT, EchoSocket } from '../probe/echo-socket.ts';
 import { type CniResult, type CniVerb, callCni } from './cni-runtime.ts';
 import type { LabPod } from './lab-pod.ts';
 import { plainReason } from './plain-reason.ts';
@@ -53,8 +53,17 @@ export class Kubelet {
     const object = api.lifecycle.create(this.#pods, POD_NAMESPACE, {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name: pod.name, labels: { app: 'echo' } },
-      spec: { nodeName, containers: [{ name: 'echo', image: 'enactor.lab/echo' }] },
+      metadata: { name: pod.name, labels: { app: 'echo', ...pod.labels } },
+      spec: {
+        nodeName,
+        containers: [
+          {
+            name: 'echo',
+            image: 'enactor.lab/echo',
+            ports: pod.hostPorts.map((hostPort) => ({ containerPort: ECHO_PORT, hostPort, protocol: 'UDP' })),
+          },
+        ],
+      },
     });
     await this.#untilRunning(pod, object.metadata.uid, beginMs, signal);
   }
@@ -140,7 +149,7 @@ export class Kubelet {
     try {
       const result = await this.#call('ADD', pod, target, uid);
       if (result === null) throw new Error('ADD gave no result');
-      pod.echo = await EchoSocket.open(netns);
+      pod.echo = await EchoSocket.open(netns, [4, 6], pod.name);
       pod.sandbox = { containerId, netns, result };
     } catch (error) {
       await this.#call('DEL', pod, target, uid).catch(() => {}); // the runtime's own try; what it leaves, the daemon finds
@@ -170,6 +179,7 @@ export class Kubelet {
       pluginDir,
       confDir,
       ifName: IF_NAME,
+      portMappings: pod.hostPorts.map((hostPort) => ({ hostPort, containerPort: ECHO_PORT, protocol: 'udp' as const })),
       ...target,
       args: {
         IgnoreUnknown: '1',

@@ -8,6 +8,12 @@ export type PodPhase = 'starting' | 'running' | 'stopping' | 'gone' | 'failed';
 /** One try at a sandbox; the runtime gives every try a container id and a namespace of its own. */
 export type PodSandbox = { readonly containerId: string; readonly netns: Netns; readonly result: CniResult };
 
+export type LabPodOptions = {
+  readonly labels?: Readonly<Record<string, string>>;
+  /** UDP ports of the node that lead to the pod's echo service, by the portmap plugin. */
+  readonly hostPorts?: readonly number[];
+};
+
 export class LabPod {
   readonly name: string;
   readonly node: string;
@@ -25,9 +31,14 @@ export class LabPod {
   /** From the first try to a working sandbox. */
   startedInMs: number | null = null;
 
-  constructor(name: string, node: string) {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly hostPorts: readonly number[];
+
+  constructor(name: string, node: string, { labels = {}, hostPorts = [] }: LabPodOptions = {}) {
     this.name = name;
     this.node = node;
+    this.labels = labels;
+    this.hostPorts = hostPorts;
   }
 
   /** Addresses without their prefix; empty until it runs. */

@@ -9,6 +9,7 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { type Family, familyOf } from '../../core/ip.ts';
 import { udpSocket } from '../netns/libc.ts';
 import type { Netns } from '../netns/netns.ts';
+import { decode, encode } from './echo-message.ts';
 
 /** The echo service's own port. Source: RFC 862. */
 export const ECHO_PORT = 7;
@@ -21,19 +22,28 @@ export type ProbeResult =
       /** Where the answer came from: anything but the address that was probed is a fault of the way back. */
       readonly answeredBy: string;
       readonly rttMs: number;
+      /** The name of the place that answered, where it has one: behind a service's address that may be anyone. */
+      readonly place: string | null;
     }
   | { readonly reached: false; readonly why: string };
 
-type Message = { readonly probe: number } | { readonly answer: number; readonly seen: string };
-
 export class EchoSocket {
   readonly #sockets = new Map<Family, Socket>();
-  readonly #pending = new Map<number, (answer: { seen: string; from: string }) => void>();
+  readonly #pending = new Map<number, (answer: { seen: string; from: string; place: string | null }) => void>();
+  readonly #place: string | null;
   #next = 1;
 
-  /** Opens one socket a family in `netns`; resolves when they answer. */
-  static async open(netns: Netns, families: readonly Family[] = [4, 6]): Promise<EchoSocket> {
-    const echo = new EchoSocket();
+  private constructor(place: string | null) {
+    this.#place = place;
+  }
+
+  /** Opens one socket a family in `netns`, which answers as `place`; resolves when they answer. */
+  static async open(
+    netns: Netns,
+    families: readonly Family[] = [4, 6],
+    place: string | null = null,
+  ): Promise<EchoSocket> {
+    const echo = new EchoSocket(place);
     try {
       for (const family of families) {
         const fd = netns.run(() => udpSocket(family, ECHO_PORT));
@@ -63,8 +73,8 @@ export class EchoSocket {
           const id = this.#next++;
           ids.push(id);
           const sentAt = performance.now();
-          this.#pending.set(id, ({ seen, from }) =>
-            finish({ reached: true, sourceSeen: seen, answeredBy: from, rttMs: performance.now() - sentAt }),
+          this.#pending.set(id, ({ seen, from, place }) =>
+            finish({ reached: true, sourceSeen: seen, answeredBy: from, rttMs: performance.now() - sentAt, place }),
           );
           socket.send(encode({ probe: id }), ECHO_PORT, address, (error) => {
             if (error) trouble = error.message;
@@ -107,27 +117,14 @@ export class EchoSocket {
     const message = decode(bytes);
     if (message === null) return;
     if ('probe' in message) {
-      socket.send(encode({ answer: message.probe, seen: remote.address }), remote.port, remote.address, () => {});
+      socket.send(
+        encode({ answer: message.probe, seen: remote.address, place: this.#place }),
+        remote.port,
+        remote.address,
+        () => {},
+      );
     } else {
-      this.#pending.get(message.answer)?.({ seen: message.seen, from: remote.address });
+      this.#pending.get(message.answer)?.({ ...message, from: remote.address });
     }
-  }
-}
-
-function encode(message: Message): string {
-  return JSON.stringify(message);
-}
-
-function decode(bytes: Buffer): Message | null {
-  try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'));
-    if (typeof value !== 'object' || value === null) return null;
-    if ('probe' in value && typeof value.probe === 'number') return { probe: value.probe };
-    if ('answer' in value && typeof value.answer === 'number' && 'seen' in value && typeof value.seen === 'string') {
-      return { answer: value.answer, seen: value.seen };
-    }
-    return null;
-  } catch {
-    return null;
   }
 }

@@ -23,7 +23,7 @@ import type { Request } from '../../adapters/netlink/wire/message.ts';
 import { deleteNeighbour, setNeighbour } from '../../adapters/netlink/wire/neighbour.ts';
 import { addRoute, deleteRoute } from '../../adapters/netlink/wire/route.ts';
 import { addRule, deleteRule } from '../../adapters/netlink/wire/rule.ts';
-import { familyOf } from '../../core/ip.ts';
+import { type Cidr, familyOf } from '../../core/ip.ts';
 import { Netns } from '../netns/netns.ts';
 import { writeSysctl } from '../netns/sysctl.ts';
 import { addCountedSink, transmitted } from './counted-sink.ts';
@@ -160,6 +160,23 @@ export class Router {
       addRule({ family, priority: KNOWN_SOURCE, source: prefix, table: tableOf('routingFault') }),
     ]);
     port.addresses.add(ip);
+  }
+
+  /**
+   * The range is reached through this port, by its address `gateway`, and what comes out of the port may have a source in it: what lies
+   * behind a gateway of the VPC. For the router's life.
+   */
+  routeTo(eniId: string, range: Cidr, gateway: string): void {
+    const port = this.#ports.get(eniId);
+    if (port === undefined) throw new Error(`router: ${eniId} is not plugged`);
+    const { linkIndex, device } = port;
+    const { family } = range;
+    const prefix = { ip: range.network, prefix: range.prefix };
+    this.#netlink.apply([
+      addRoute({ family, destination: prefix, table: TABLE_MAIN, gateway, linkIndex, onLink: true }),
+      addRule({ family, priority: RIGHT_SOURCE, source: prefix, incoming: device, table: TABLE_MAIN }),
+      addRule({ family, priority: KNOWN_SOURCE, source: prefix, table: tableOf('routingFault') }),
+    ]);
   }
 
   /** The address is nobody's any more. Unknown ones are ignored. */

@@ -269,7 +269,9 @@ test('api server: unknown paths, wrong methods, broken and foreign bodies get th
   };
   const pods = '/api/v1/namespaces/default/pods';
   t.match(await call('GET', '/apis/apps/v1/deployments'), { code: 404, kind: 'Status', reason: 'NotFound' });
-  t.match(await call('GET', '/api/v1/services'), { code: 404, reason: 'NotFound' });
+  t.match(await call('GET', '/api/v1/secrets'), { code: 404, reason: 'NotFound' });
+  t.match(await call('GET', '/api/v1/endpointslices'), { code: 404 }, 'a resource of another group');
+  t.match(await call('GET', '/apis/discovery.k8s.io/v1/endpointslices'), { code: 200, kind: 'EndpointSliceList' });
   t.match(await call('PUT', pods), { code: 405, reason: 'MethodNotAllowed' });
   t.match(await call('POST', `${pods}/a/status`, '{}'), { code: 405 });
   t.match(await call('POST', pods, '{"kind"'), { code: 400, reason: 'BadRequest' });

@@ -14,7 +14,7 @@ function labWith(probe: (from: string, to: string) => ProbeResult): Lab {
   return { place, probe: async (from: string, to: string) => probe(from, to) } as unknown as Lab;
 }
 
-const answered = { reached: true, sourceSeen: '10.0.0.1', answeredBy: '10.0.0.2', rttMs: 1 } as const;
+const answered = { reached: true, sourceSeen: '10.0.0.1', answeredBy: '10.0.0.2', rttMs: 1, place: null } as const;
 const path = { from: 'a', to: 'b' };
 
 t.test('paths: one works when the far end answered by its address and saw the sender’s own', async (t) => {
