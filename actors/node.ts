@@ -4,7 +4,7 @@
  * Everything below it is driven by events; this file only starts the root, turns calls into messages and answers into results.
  */
 import { type AnyActorRef, createActor, fromPromise, type InspectionEvent } from 'xstate';
-import { EnactorError } from '../src/core/errors.ts';
+import { EnactorError, failureOf } from '../src/core/errors.ts';
 import type { Lease } from '../src/core/lease.ts';
 import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
@@ -17,7 +17,9 @@ import { type LeasesRef, leaseId, leasesMachine } from '../statecharts/leases.ts
 import type { Answer } from '../statecharts/messages.ts';
 import { type NodeFacts, nodeMachine } from '../statecharts/node.ts';
 import { ENI_FACTORY, LEASES } from '../statecharts/receptionist.ts';
+import { actorDetail } from './actor-detail.ts';
 import { Replies } from './ask.ts';
+import { charts } from './chart-data.ts';
 import { cloudKeeperLogic } from './cloud-keeper.ts';
 import { eniLogic } from './eni.ts';
 import { EniMemory } from './eni-memory.ts';
@@ -29,14 +31,18 @@ import { kernelKeeperLogic } from './kernel-keeper.ts';
 import { leaseLogic } from './lease.ts';
 import { knownEnisOf, livingIn, rememberedIn } from './living.ts';
 import { lookLogic } from './look.ts';
+import { commandIn } from './node-commands.ts';
+import { Observer } from './observer.ts';
 import type { NodePorts } from './ports.ts';
 import { recallLogic } from './recall.ts';
 import { recoverLogic } from './recover.ts';
 import { boundLeases, reportOf } from './report.ts';
+import { RequestTrails } from './request-trails.ts';
 import { statePath } from './state-path.ts';
 import { surveyLogic } from './survey.ts';
 import { type Instant, timed } from './timed.ts';
 import { realTimers, type Timers } from './timers.ts';
+import { whyOf } from './why.ts';
 
 /** A try-again that also names who is away. */
 function alsoMissing(answer: Extract<Answer, { ok: false }>, missing: readonly string[]): Answer {
@@ -90,6 +96,8 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
   });
   const intents = new Intents(ports.store, delays, log, (intent) => memory.struckOut(intent));
   const inputs = new Inputs(settings.inputsMax, ports, delays);
+  const trails = new RequestTrails();
+  const observer = new Observer(() => clock.nowMs());
 
   const instant: Instant = { nowMs: clock.nowMs() };
   const ofSandbox = timed(
@@ -145,9 +153,15 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
         instant.nowMs = Math.max(instant.nowMs, clock.nowMs());
         inputs.note(nameOf(event.actorRef), event.event, instant.nowMs);
       }
+      trails.heard(event, instant.nowMs);
+      observer.heard(event);
       inspect?.(event);
     },
   });
+
+  function sinceMs(actor: AnyActorRef): number {
+    return since.get(actor)?.atMs ?? 0;
+  }
 
   function facts(): NodeFacts {
     const known = root.getSnapshot().context.facts;
@@ -217,7 +231,7 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
   };
 
   const allocate = async (
-    { sandbox, untilMs, reserveMs = 0 }: AllocateRequest,
+    { sandbox, untilMs, reserveMs = 0, before }: AllocateRequest,
     signal: AbortSignal,
   ): Promise<Lease> => {
     mustRun();
@@ -227,16 +241,19 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     const forget = (): void => {
       root.send({ type: 'forget', requestId, sandbox: sandboxKey(sandbox), atMs: clock.nowMs() });
     };
+    trails.begin(requestId, fields.pod, startMs, before);
     const answer = replies.expect(requestId, signal, forget);
     if (!signal.aborted) root.send({ type: 'allocate', requestId, sandbox, reserveMs, untilMs, atMs: startMs });
     try {
       const granted = await answer;
       if (granted === null) throw new EnactorError('internal', 'an allocation was answered without a lease');
+      trails.end(requestId, clock.nowMs(), null);
       const { address, eni } = granted.grant;
       log.info({ ...fields, ip: address.ipv4, eni: eni.eniId, ms: clock.nowMs() - startMs }, 'address bound');
       return granted;
     } catch (error) {
-      const failure = error instanceof EnactorError ? error.failure : { code: 'internal', detail: String(error) };
+      const failure = failureOf(error);
+      trails.end(requestId, clock.nowMs(), failure);
       log.warn({ ...fields, ms: clock.nowMs() - startMs, failure }, 'no address for the pod');
       throw error;
     }
@@ -278,8 +295,13 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
   return {
     allocator: { allocate, release, lease },
     introspection: {
-      report: () => ({ ...reportOf(root, (actor) => since.get(actor)?.atMs ?? 0), store: ports.store.state() }),
+      report: () => ({ ...reportOf(root, sinceMs), store: ports.store.state() }),
       journal: (query) => inputs.page(query),
+      actor: (path) => actorDetail(root as AnyActorRef, path, sinceMs),
+      charts,
+      why: (pod) => whyOf(root, trails, pod, clock.nowMs()),
+      watch: (listener, options) => observer.watch(root as AnyActorRef, listener, options),
+      command: (command) => commandIn(root, command, clock.nowMs()),
     },
     failed,
     whenServing: (signal) =>

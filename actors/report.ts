@@ -11,6 +11,7 @@ import type { KernelKeeperContext } from '../statecharts/kernel-keeper.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
 import type { NodeRef } from '../statecharts/node.ts';
 import { ENI_FACTORY, GARBAGE_COLLECTOR, IDLE_POOL, KERNEL_KEEPER, LEASES } from '../statecharts/receptionist.ts';
+import { chartOf } from './observer.ts';
 import { statePath } from './state-path.ts';
 
 /** Since when an actor is in its state; told by the inspector of the root. */
@@ -151,7 +152,7 @@ function hostOf(keeper: AnyActorRef | undefined): Pick<NodeReport, 'host'> {
 function actorsUnder(actor: AnyActorRef, path: string, since: SinceMs): ActorReport[] {
   const { value, children } = snapshotOf(actor);
   if (value === undefined) return [];
-  const own = { path, state: statePath(value), sinceMs: since(actor) };
+  const own = { path, chart: chartOf(actor), state: statePath(value), sinceMs: since(actor) };
   const below = Object.entries(children ?? {}).flatMap(([id, child]) => actorsUnder(child, `${path}/${id}`, since));
   return [own, ...below];
 }

@@ -10,6 +10,7 @@
 import { type ActorRefFrom, assign, enqueueActions, type PromiseActorLogic, setup } from 'xstate';
 import type { AdoptedEni } from './adopted-eni.ts';
 import type { At } from './at.ts';
+import type { LookNow } from './messages.ts';
 import { eniFactoryIn } from './receptionist.ts';
 
 export type CloudKeeperInput = { readonly periodMs: number; readonly seed: number; readonly nowMs: number };
@@ -34,6 +35,7 @@ export const cloudKeeperMachine = setup({
   types: {
     input: {} as CloudKeeperInput,
     context: {} as CloudKeeperContext,
+    events: {} as LookNow,
   },
   actors: {} as {
     /** ENIs of ours, on the instance or on none, that no actor has and no intent tells of. */
@@ -67,7 +69,7 @@ export const cloudKeeperMachine = setup({
   context: ({ input }) => ({ ...input, suspects: [], found: 0, failures: 0 }),
   initial: 'resting',
   states: {
-    resting: { after: { period: 'listing' } },
+    resting: { after: { period: 'listing' }, on: { lookNow: 'listing' } },
     listing: {
       invoke: {
         src: 'listStrays',

@@ -19,12 +19,14 @@ import {
   judged,
   restMs,
 } from './garbage-collector-context.ts';
+import type { LookNow } from './messages.ts';
 import { eniFactoryIn } from './receptionist.ts';
 
 export const garbageCollectorMachine = setup({
   types: {
     input: {} as GarbageCollectorInput,
     context: {} as GarbageCollectorContext,
+    events: {} as LookNow,
   },
   actors: {} as {
     /** The bound leases first, then the pods: a lease that is made in between has its pod in no list. */
@@ -83,7 +85,7 @@ export const garbageCollectorMachine = setup({
   // The first pass begins at once: its findings count from now.
   initial: 'listing',
   states: {
-    resting: { after: { rest: 'listing' } },
+    resting: { after: { rest: 'listing' }, on: { lookNow: 'listing' } },
     listing: {
       after: { timeout: { target: 'backingOff', actions: 'late' } },
       invoke: {
@@ -168,7 +170,7 @@ export const garbageCollectorMachine = setup({
       },
     },
     // A pass that failed is made anew from its list.
-    backingOff: { after: { backoff: 'listing' } },
+    backingOff: { after: { backoff: 'listing' }, on: { lookNow: 'listing' } },
   },
 });
 

@@ -105,6 +105,7 @@ export const kernelKeeperMachine = setup({
       failures: 0,
     })),
     noteChange: assign({ again: true }),
+    beThorough: assign(({ context }) => ({ thoroughMs: context.nowMs - context.periodMs })),
     forgetChange: assign({ again: false }),
   },
 }).createMachine({
@@ -125,7 +126,7 @@ export const kernelKeeperMachine = setup({
   states: {
     sweeping: {
       entry: 'forgetChange',
-      on: { kernelChanged: { actions: 'noteChange' } },
+      on: { kernelChanged: { actions: 'noteChange' }, lookNow: { actions: ['noteChange', 'beThorough'] } },
       invoke: {
         src: 'sweep',
         input: ({ context }) => ({
@@ -143,11 +144,15 @@ export const kernelKeeperMachine = setup({
       },
     },
     resting: {
-      on: { kernelChanged: 'gathering' },
+      on: { kernelChanged: 'gathering', lookNow: { target: 'sweeping', actions: 'beThorough' } },
       after: { nextSweep: 'sweeping' },
     },
-    gathering: { after: { gather: 'sweeping' } },
-    backingOff: { tags: 'alarm', after: { backoff: 'sweeping' } },
+    gathering: { after: { gather: 'sweeping' }, on: { lookNow: { actions: 'beThorough' } } },
+    backingOff: {
+      tags: 'alarm',
+      after: { backoff: 'sweeping' },
+      on: { lookNow: { target: 'sweeping', actions: 'beThorough' } },
+    },
   },
 });
 

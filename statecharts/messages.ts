@@ -154,6 +154,9 @@ export type PoolEvent =
   | { readonly type: 'reclaimDue'; readonly atMs: number };
 
 /** Something has changed in the host's network that may not be as it should. */
-export type KernelKeeperEvent = { readonly type: 'kernelChanged'; readonly atMs: number };
+export type KernelKeeperEvent = { readonly type: 'kernelChanged'; readonly atMs: number } | LookNow;
+
+/** An operator does not want to wait for the next look, or pass. What is under way is not begun anew for it. */
+export type LookNow = { readonly type: 'lookNow'; readonly atMs: number };
 
 export type NodeEvent = Ask | Release | Forget | { readonly type: 'stop'; readonly atMs: number };

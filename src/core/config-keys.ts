@@ -73,6 +73,7 @@ export const configKeys = {
   leftover_grace: live('15s'),
   waiting_max: live(1_000),
   inputs_max: restart(4_096),
+  debug_commands: live(true),
   rate_limit: restart({}),
   service_cidr: live(said('not told to plugins')),
   eni_link_kinds: restart(['device']),

@@ -35,6 +35,8 @@ export type Config = {
   /** Kinds of links that may be an ENI's device: `device` is a physical or virtio one, the lab plugs in veths. */
   readonly eniLinkKinds: readonly ('device' | 'veth')[];
   readonly logLevel: LogLevel;
+  /** Whether the debug socket takes commands. */
+  readonly debugCommands: boolean;
   /** What was read otherwise than it was written. */
   readonly notes: readonly ConfigIssue[];
 };
@@ -84,6 +86,7 @@ const schema = z.strictObject({
   gc_grace: duration.optional(),
   gc_timeout: period.optional(),
   waiting_max: z.int().min(1).max(100_000).default(defaultSettings.waitingMax),
+  debug_commands: z.boolean().default(true),
   inputs_max: z.int().min(0).max(100_000).default(defaultSettings.inputsMax),
   eni_link_kinds: z
     .array(z.enum(['device', 'veth']))
@@ -229,6 +232,7 @@ function configFrom(file: File, nodeName: string, notes: readonly ConfigIssue[],
     rateLimits: file.rate_limit ?? {},
     serviceCidr: file.service_cidr === undefined ? null : serviceCidrOf(file.service_cidr),
     eniLinkKinds: file.eni_link_kinds,
+    debugCommands: file.debug_commands,
     logLevel: file.log_level,
     notes: more,
   };

@@ -12,6 +12,7 @@
 import { type EniPhase, type EniSummary, freeOf, owned, roomOf, spareOf } from './eni-summary.ts';
 import type { Failure } from './errors.ts';
 import { type Holds, holdEndMs, holdEnds, isFull, opensAtMs } from './holds.ts';
+import { timeOfDay } from './instant-text.ts';
 import type { EniPolicy } from './placement-settings.ts';
 import { chooseVSwitch, type VSwitchChoice } from './vswitch-choice.ts';
 
@@ -316,8 +317,8 @@ function waitingReason(enis: readonly EniSummary[], { vSwitchIds, holds }: Place
   const failure = holds.lastFailure === null ? '' : `: ${holds.lastFailure.detail}`;
   const inPhase = (phase: EniPhase): EniSummary | undefined => enis.find((eni) => eni.phase === phase);
   if (holds.quotaUntilMs > nowMs)
-    return `the instance has all the ENIs it may have, looked at again at ${holds.quotaUntilMs}${failure}`;
-  if (holds.openUntilMs > nowMs) return `opening an ENI failed, next try at ${holds.openUntilMs}${failure}`;
+    return `the instance has all the ENIs it may have, looked at again at ${timeOfDay(holds.quotaUntilMs)}${failure}`;
+  if (holds.openUntilMs > nowMs) return `opening an ENI failed, next try at ${timeOfDay(holds.openUntilMs)}${failure}`;
   const faulty = inPhase('faulty');
   if (faulty !== undefined) return `ENI ${faulty.eniId} has no device: ${faulty.lastFailure?.detail ?? 'not yet'}`;
   if (inPhase('leaving') !== undefined) return 'an ENI is on its way out and holds its slot until it is gone';

@@ -13,7 +13,9 @@ import { type Shaping, shapingOf } from '../core/shaping.ts';
 import { type EventRequest, IP_TYPE, type IPSet } from '../core/wire.ts';
 import type { Allocator } from '../ports/allocator.ts';
 import type { Backend } from '../ports/backend.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Kubernetes } from '../ports/kubernetes.ts';
+import { systemClock } from './clock.ts';
 import { netConfOf } from './net-conf.ts';
 import type { PodCopies } from './pod-copies.ts';
 import { podOnThisNode } from './pod-lookup.ts';
@@ -28,6 +30,8 @@ export type BackendParts = {
   readonly serviceCidr: IPSet | null;
   /** Which pods keep their address, and how long. */
   readonly reservations: ReservationRules;
+  /** Real time when left out. */
+  readonly clock?: Clock;
 };
 
 /** Linux's IFNAMSIZ without its NUL. */
@@ -40,13 +44,14 @@ const EVENT_MS = 10_000;
 const stack = { IPv4: true, IPv6: false };
 
 export function backendOver(parts: BackendParts): Backend {
-  const { allocator, kubernetes, nodeName, serviceCidr, reservations } = parts;
+  const { allocator, kubernetes, nodeName, serviceCidr, reservations, clock = systemClock } = parts;
   // As in the original: a pod that comes back to its address may have been deleted by the time that it is asked for.
   const sources = { ...parts, servesGone: (pod: KeptPod) => reserveMsOf(pod, reservations) > 0 };
   // An event tells of what was.
   const eventSources = { ...parts, servesGone: () => true };
   return {
     async AllocIP(request, { signal, untilMs }) {
+      const askedMs = clock.nowMs();
       const { containerId, ifName } = sandboxNameOf(request);
       const named = podRefOf(request);
       const known = allocator.lease(containerId, ifName);
@@ -56,7 +61,8 @@ export function backendOver(parts: BackendParts): Backend {
       const shaping = found === null ? known?.sandbox.shaping : shapingOfPod(found, pod);
       const base = { containerId, ifName, netns: request.Netns, network: request.NetworkName ?? '', pod };
       const sandbox = shaping === undefined ? base : { ...base, shaping };
-      const lease = await allocator.allocate({ sandbox, untilMs, reserveMs }, signal);
+      const before = { askedMs, podKnownMs: clock.nowMs() };
+      const lease = await allocator.allocate({ sandbox, untilMs, reserveMs, before }, signal);
       return { Success: true, IPType: IP_TYPE.eniMultiIp, ...stack, NetConfs: [netConfOf(lease, serviceCidr)] };
     },
 

@@ -11,6 +11,7 @@ import { letHeldBackGo } from '../../actors/held-back.ts';
 import { type NodeSystem, startNode } from '../../actors/node.ts';
 import { connectKubernetes } from '../adapters/kubernetes/kubernetes-api.ts';
 import type { RootLog } from '../adapters/logging/json-log.ts';
+import type { LogTap } from '../adapters/logging/log-tap.ts';
 import type { Config } from '../core/config.ts';
 import { EnactorError } from '../core/errors.ts';
 import type { Store } from '../ports/store.ts';
@@ -42,7 +43,12 @@ const CONFLIST_RETRY_MS = 5_000;
  * Runs until `stop` fires; `onStarted` is called when everything is in place. Rejects with what kept it from starting or from going
  * on; either way sockets and locks are free again.
  */
-export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, onStarted: () => void): Promise<void> {
+export async function runDaemon(
+  flags: Flags,
+  { log, tap }: { readonly log: RootLog; readonly tap: LogTap },
+  stop: AbortSignal,
+  onStarted: () => void,
+): Promise<void> {
   const keeper = new ConfigKeeper(flags);
   const { config } = keeper;
   log.setLevel(config.logLevel);
@@ -61,7 +67,12 @@ export async function runDaemon(flags: Flags, log: RootLog, stop: AbortSignal, o
     else log.error({ ...failing }, 'the database cannot be opened yet: nothing is served until there is room');
     tellSetAside(store, log);
     const introspection = () => (system === null ? null : refusals.beside(system.introspection));
-    const servers = await startServers(flags, refusals.over(gate.front), introspection, () => keeper.report(), log);
+    const servers = await startServers(flags, refusals.over(gate.front), introspection, {
+      log,
+      logTap: tap,
+      config: () => keeper.report(),
+      commands: () => keeper.config.debugCommands,
+    });
     // What runs beside the actors ends when they do, whatever the reason.
     const ending = new AbortController();
     try {

@@ -5,7 +5,8 @@
  * A second signal changes nothing: the end is bounded, and an unclean one would cost the callers their answers.
  */
 import { CommanderError } from 'commander';
-import { jsonLog } from '../adapters/logging/json-log.ts';
+import { jsonLog, writeStandardOutput } from '../adapters/logging/json-log.ts';
+import { LogTap } from '../adapters/logging/log-tap.ts';
 import { failureOf } from '../core/errors.ts';
 import { runDaemon } from './daemon.ts';
 import { type Flags, parseFlags } from './flags.ts';
@@ -21,14 +22,15 @@ process.on('SIGPIPE', () => {});
 
 let started = false;
 const flags = flagsOrEnd();
-const log = jsonLog('enactord', flags.logLevel ?? 'info');
+const tap = new LogTap(writeStandardOutput);
+const log = jsonLog('enactord', flags.logLevel ?? 'info', tap.write);
 try {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (thrown) => {
       log.error({ err: thrown }, 'the daemon met a fault that nobody handles');
       process.exit(EXIT_NOT_GOING_ON);
     });
-  await runDaemon(flags, log, stop.signal, () => {
+  await runDaemon(flags, { log, tap }, stop.signal, () => {
     started = true;
   });
   process.exit(0);

@@ -5,6 +5,7 @@
  * One entry a pod, the newest; it goes when the pod gets an address, or when nobody has asked for it for some minutes.
  */
 import { failureOf } from '../core/errors.ts';
+import { timeOfDay } from '../core/instant-text.ts';
 import { podKey } from '../core/sandbox.ts';
 import type { Backend } from '../ports/backend.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -47,8 +48,16 @@ export class Refusals {
   /** What the actors tell, with the refusals added. */
   beside(introspection: Introspection): Introspection {
     return {
+      ...introspection,
       report: () => ({ ...introspection.report(), refusals: this.list() }),
-      journal: (query) => introspection.journal(query),
+      why: (pod) => {
+        const why = introspection.why(pod);
+        const refusal = this.list().find((one) => one.pod === pod) ?? null;
+        if (refusal === null || why.verdict === 'bound') return why;
+        if (why.verdict === 'waiting') return { ...why, refusal };
+        const again = `refused ${times(refusal.times)}, last at ${timeOfDay(refusal.atMs)}: ${refusal.detail}`;
+        return { ...why, verdict: 'refused', answer: `${pod} was ${again}`, refusal };
+      },
     };
   }
 
@@ -67,3 +76,5 @@ export class Refusals {
     if (this.#byPod.size > PODS_MAX && longestAgo !== undefined) this.#byPod.delete(longestAgo);
   }
 }
+
+const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);

@@ -1,9 +1,8 @@
 /** The daemon's three sockets, bound together and given up together. */
 import { grpcServer } from '../adapters/grpc/grpc-server.ts';
-import { type DebugSource, debugServer } from '../adapters/http/debug-server.ts';
+import { type DebugOptions, type DebugSource, debugServer } from '../adapters/http/debug-server.ts';
 import { jsonServer } from '../adapters/http/json-server.ts';
 import { type BoundSocket, bindUnixSocket } from '../adapters/http/unix-socket.ts';
-import type { ConfigReport } from '../core/config-report.ts';
 import type { Backend } from '../ports/backend.ts';
 import type { Log } from '../ports/log.ts';
 import type { Flags } from './flags.ts';
@@ -22,12 +21,12 @@ export async function startServers(
   paths: Pick<Flags, 'grpcSocket' | 'jsonSocket' | 'debugSocket'>,
   backend: Backend,
   introspection: DebugSource,
-  config: () => ConfigReport,
-  log: Log,
+  options: DebugOptions & { readonly log: Log },
 ): Promise<Servers> {
+  const { log } = options;
   const grpc = grpcServer(backend, log);
   const json = jsonServer(backend, log);
-  const debug = debugServer(introspection, config);
+  const debug = debugServer(introspection, options);
   const bound: BoundSocket[] = [];
   const close = () => {
     for (const socket of bound) socket.close();

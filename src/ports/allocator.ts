@@ -9,6 +9,8 @@ export type AllocateRequest = {
   readonly untilMs: number;
   /** How long the address is kept for the pod once this sandbox is gone; 0 or absent: not at all. */
   readonly reserveMs?: number;
+  /** When the caller asked, and when it was known whose pod it is; for telling how long each stage took. */
+  readonly before?: { readonly askedMs: number; readonly podKnownMs: number };
 };
 
 /** `pod` is for the log alone: the sandbox names the lease. */

@@ -4,11 +4,14 @@
 import type { ErrorCode } from '../core/errors.ts';
 import type { JournalPage, JournalQuery } from '../core/input-journal.ts';
 import type { Lease } from '../core/lease.ts';
+import type { Considered } from '../core/placement-view.ts';
 import type { RepairEntry } from '../core/repair-ledger.ts';
 
 export type { AddressState } from '../core/address-book.ts';
 
 import type { AddressState } from '../core/address-book.ts';
+import type { ChartData } from './chart-data.ts';
+import type { Inspected, WatchOptions } from './inspected.ts';
 import type { StoreState } from './store.ts';
 
 export type EniReport = {
@@ -49,7 +52,67 @@ export type PoolReport = {
   readonly capacity: number;
 };
 
-export type ActorReport = { readonly path: string; readonly state: string; readonly sinceMs: number };
+/** `chart`: its id, as the list of charts has it. */
+export type ActorReport = {
+  readonly path: string;
+  readonly chart: string | null;
+  readonly state: string;
+  readonly sinceMs: number;
+};
+
+export type ActorDetail = Omit<ActorReport, 'state'> & {
+  /** null for what is no chart: a call under way, a watch. */
+  readonly state: string | null;
+  readonly status: string;
+  readonly tags: readonly string[];
+  /** Events that it has a transition for just now. */
+  readonly accepts: readonly string[];
+  /** Paths. */
+  readonly children: readonly string[];
+  /** Bounded; what is left out says so, and what is named like a secret is masked. */
+  readonly context?: unknown;
+  readonly error?: unknown;
+};
+
+/** What a request goes through, in this order. */
+export type Stage = 'asked' | 'podKnown' | 'placed' | 'offered' | 'persisted' | 'answered';
+
+/** Why a pod has its address, or has none. */
+export type Why = {
+  /** `namespace/name`. */
+  readonly pod: string;
+  readonly verdict: 'bound' | 'waiting' | 'refused' | 'unknown';
+  /** All of it in a sentence. */
+  readonly answer: string;
+  readonly leases: readonly {
+    readonly sandbox: string;
+    readonly ipv4: string;
+    readonly ipv6: string | null;
+    readonly eniId: string;
+    readonly boundAtMs: number;
+  }[];
+  /** What was decided for its last request, in order; empty for what an earlier life of the daemon did. */
+  readonly decisions: readonly { readonly atMs: number; readonly what: string }[];
+  /** How its last request went; `tookMs` since the stage before. */
+  readonly stages: readonly { readonly stage: Stage; readonly atMs: number; readonly tookMs: number }[];
+  /** Its requests that have no address yet, with where they wait. */
+  readonly requests: readonly {
+    readonly requestId: string;
+    readonly sinceMs: number;
+    readonly untilMs: number;
+    readonly reason: string;
+  }[];
+  /** For a pod without an address: all ways in which it could come by one. */
+  readonly considered: readonly Considered[];
+  readonly underWay: readonly string[];
+  readonly nextTryMs: number | null;
+  readonly refusal: Refusal | null;
+};
+
+/** What may be told to a node from the debug socket. Each is an input of the actors, and in the journal. */
+export const NODE_COMMANDS = ['gc', 'sync'] as const;
+/** gc: a pass of the garbage collector at once. sync: cloud and host are compared with what the node knows at once. */
+export type NodeCommand = (typeof NODE_COMMANDS)[number];
 
 /** A pod that asked and got no address: its last refusal, and how many there were since it last had one. */
 export type Refusal = {
@@ -112,4 +175,13 @@ export interface Introspection {
   report(): NodeReport;
   /** What entered the actors, this life's and, as far as they are kept, earlier ones'. */
   journal(query: JournalQuery): JournalPage;
+  /** null when there is no actor at this path. */
+  actor(path: string): ActorDetail | null;
+  charts(): readonly ChartData[];
+  /** Of a pod, `namespace/name`. */
+  why(pod: string): Why;
+  /** Tells `listener` of every actor there is, and from then on of all that happens. What it returns ends that, any number of times. */
+  watch(listener: (event: Inspected) => void, options: WatchOptions): () => void;
+  /** Throws EnactorError `notReady` while there is nobody to be told. */
+  command(command: NodeCommand): void;
 }

@@ -63,7 +63,8 @@ function logOver(to: Log): Log {
   };
 }
 
-function writeStandardOutput(line: string): void {
+/** At once, and never throws. */
+export function writeStandardOutput(line: string): void {
   try {
     writeSync(1, line);
   } catch {

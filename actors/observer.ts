@@ -1,0 +1,108 @@
+/**
+ * Lets others watch the actors. XState takes one inspector, when the root is made; ours hands on to whoever watches just now, so that
+ * without watchers an event costs one comparison.
+ *
+ * A watcher that throws is watched no more: nothing that only looks may disturb the node.
+ */
+import type { AnyActorRef, InspectionEvent } from 'xstate';
+import { bounded } from '../src/core/bounded.ts';
+import type { Inspected, WatchOptions } from '../src/ports/inspected.ts';
+import { statePath } from './state-path.ts';
+
+type Listener = (event: Inspected) => void;
+type Watcher = { readonly listener: Listener; readonly options: WatchOptions; seq: number };
+/** What is told, before it is numbered for each watcher. */
+type News = {
+  readonly [K in Inspected['kind']]: Omit<Extract<Inspected, { kind: K }>, 'seq' | 'atMs'>;
+}[Inspected['kind']];
+
+export type ObservedSnapshot = {
+  readonly status: string;
+  readonly value?: unknown;
+  readonly context?: unknown;
+  readonly children?: Record<string, AnyActorRef>;
+};
+
+export class Observer {
+  readonly #nowMs: () => number;
+  readonly #watchers = new Set<Watcher>();
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** Tells of all actors below `root` first. What it returns ends the watching, and may be called again. */
+  watch(root: AnyActorRef, listener: Listener, options: WatchOptions): () => void {
+    const watcher: Watcher = { listener, options, seq: 0 };
+    this.#watchers.add(watcher);
+    for (const actor of everyActor(root)) this.#tell(watcher, actorNews(actor));
+    return () => this.#watchers.delete(watcher);
+  }
+
+  get watchers(): number {
+    return this.#watchers.size;
+  }
+
+  heard(event: InspectionEvent): void {
+    if (this.#watchers.size === 0) return;
+    const news = newsOf(event);
+    if (news === null) return;
+    for (const watcher of this.#watchers) {
+      const told = news.kind === 'state' && watcher.options.context ? { ...news, ...contextOf(event) } : news;
+      this.#tell(watcher, told);
+    }
+  }
+
+  #tell(watcher: Watcher, news: News): void {
+    watcher.seq += 1;
+    try {
+      watcher.listener({ seq: watcher.seq, atMs: this.#nowMs(), ...news } as Inspected);
+    } catch {
+      this.#watchers.delete(watcher);
+    }
+  }
+}
+
+/** `node/eniFactory/eni:0` */
+export function pathOf(actor: AnyActorRef): string {
+  const { _parent: parent } = actor;
+  return parent === undefined ? 'node' : `${pathOf(parent)}/${actor.id}`;
+}
+
+/** The id of an actor's chart; null when it has none. */
+export function chartOf(actor: AnyActorRef): string | null {
+  // Not in XState's type of a reference.
+  const { logic } = actor as unknown as { logic?: { id?: unknown } };
+  return typeof logic?.id === 'string' ? logic.id : null;
+}
+
+function* everyActor(actor: AnyActorRef): Generator<AnyActorRef> {
+  yield actor;
+  for (const child of Object.values((actor.getSnapshot() as ObservedSnapshot).children ?? {})) yield* everyActor(child);
+}
+
+function newsOf(event: InspectionEvent): News | null {
+  const actor = event.actorRef as AnyActorRef;
+  if (event.type === '@xstate.actor') return actorNews(actor);
+  if (event.type === '@xstate.event') {
+    const { sourceRef, event: what } = event;
+    const from = sourceRef === undefined ? null : pathOf(sourceRef as AnyActorRef);
+    return { kind: 'event', actor: pathOf(actor), from, event: bounded(what) as { type: string } };
+  }
+  if (event.type !== '@xstate.snapshot') return null;
+  const { value, status } = event.snapshot as ObservedSnapshot;
+  return { kind: 'state', actor: pathOf(actor), state: value === undefined ? null : statePath(value), status };
+}
+
+function actorNews(actor: AnyActorRef): News {
+  // An actor is told of while it is being made: it may not know its own state yet.
+  const { value } = (actor.getSnapshot() ?? {}) as Partial<ObservedSnapshot>;
+  const state = value === undefined ? null : statePath(value);
+  return { kind: 'actor', actor: pathOf(actor), chart: chartOf(actor), state };
+}
+
+function contextOf(event: InspectionEvent): { context?: unknown } {
+  if (event.type !== '@xstate.snapshot') return {};
+  const { context } = event.snapshot as ObservedSnapshot;
+  return context === undefined ? {} : { context: bounded(context) };
+}
