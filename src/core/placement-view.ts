@@ -55,6 +55,9 @@ function ofEni(eni: EniSummary, { holds }: PlacementPolicy, nowMs: number): Cons
   if (phase === 'faulty') return refuses(`has no device${failed}`);
   if (counts.idle > 0 && phase !== 'opening')
     return serves(`has ${several(counts.idle, 'idle address', 'idle addresses')}`);
+  const spare = spareOf(eni);
+  const opening = phase === 'opening' ? 'is being opened, with' : 'is about to have';
+  if (spare > 0) return serves(`${opening} ${several(spare, 'address', 'addresses')} that nobody waits for`);
   if (freeOf(eni) === 0) return refuses(`is full: ${owned(counts)} of ${limit} (${held(eni)})`);
   if (phase === 'holding') return refuses(`backs off after a failed call${failed}`);
   const dryUntilMs = holdEndMs(holds, vSwitchId);
@@ -69,7 +72,7 @@ function ofEni(eni: EniSummary, { holds }: PlacementPolicy, nowMs: number): Cons
       `the cloud says that it has all that it may have; asked again at ${timeOfDay(fullUntilMs)}`,
       fullUntilMs,
     );
-  const free = roomOf(eni) + spareOf(eni);
+  const free = roomOf(eni);
   if (free > 0) return serves(phase === 'opening' ? `is being opened, with room for ${free}` : `has room for ${free}`);
   return refuses(`all that it may have is asked for by ${several(eni.queued, 'request', 'requests')} before`);
 }

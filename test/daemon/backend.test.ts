@@ -15,6 +15,8 @@ const request = {
   NetworkName: 'enactor',
 };
 
+const clock = { nowMs: () => 5_000 };
+
 function node() {
   const allocator = new FakeAllocator();
   const kubernetes = new FakeKubernetes();
@@ -22,7 +24,14 @@ function node() {
   return {
     allocator,
     kubernetes,
-    backend: backendOver({ allocator, kubernetes, nodeName: 'node-1', serviceCidr, reservations: defaultSettings }),
+    backend: backendOver({
+      allocator,
+      kubernetes,
+      nodeName: 'node-1',
+      serviceCidr,
+      reservations: defaultSettings,
+      clock,
+    }),
   };
 }
 
@@ -57,7 +66,8 @@ t.test('backend: ADD becomes a lease of the pod the API server knows, with the d
   });
   const pod = { namespace: 'default', name: 'p', uid: 'uid-p' };
   const sandbox = { containerId: 'c1', ifName: 'eth0', netns: '/run/netns/p', network: 'enactor', pod };
-  t.strictSame(allocator.allocated, [{ sandbox, untilMs: 99_000, reserveMs: 0 }]);
+  const before = { askedMs: 5_000, podKnownMs: 5_000 };
+  t.strictSame(allocator.allocated, [{ sandbox, untilMs: 99_000, reserveMs: 0, before }]);
 });
 
 t.test('backend: a sandbox with a lease is answered while the API server is away', async (t) => {
