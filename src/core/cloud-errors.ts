@@ -33,17 +33,17 @@ const byCode: Readonly<Record<string, ErrorCode>> = {
   'NoPermission.Tag': 'permission',
   'InvalidUserType.NotSupported': 'permission',
   'Abs.InvalidAccount.NotFound': 'permission',
-  'InvalidAccessKeyId.NotFound': 'permission',
-  'InvalidAccessKeyId.Inactive': 'permission',
+  'InvalidAccessKeyId.NotFound': 'credentials',
+  'InvalidAccessKeyId.Inactive': 'credentials',
   InvalidCredentials: 'permission',
   SignatureDoesNotMatch: 'permission',
   IncompleteSignature: 'permission',
-  'InvalidTimeStamp.Expired': 'permission',
+  'InvalidTimeStamp.Expired': 'clockSkew',
   'InvalidTimeStamp.Format': 'permission',
-  'InvalidSecurityToken.Expired': 'permission',
-  'InvalidSecurityToken.Malformed': 'permission',
-  'InvalidSecurityToken.MismatchWithAccessKey': 'permission',
-  MissingSecurityToken: 'permission',
+  'InvalidSecurityToken.Expired': 'credentials',
+  'InvalidSecurityToken.Malformed': 'credentials',
+  'InvalidSecurityToken.MismatchWithAccessKey': 'credentials',
+  MissingSecurityToken: 'credentials',
   'Forbidden.FinancialLocked': 'permission',
   InsufficientBalance: 'permission',
 
@@ -93,6 +93,16 @@ const byCode: Readonly<Record<string, ErrorCode>> = {
 export function cloudErrorCode(cloudCode: string): ErrorCode {
   if (Object.hasOwn(byCode, cloudCode)) return byCode[cloudCode] as ErrorCode;
   return /^Throttling(\.|$)/.test(cloudCode) ? 'throttled' : 'cloud';
+}
+
+/** The call was turned away before it was looked at, for the key that signed it: another one may do. */
+export function refusesKey(cloudCode: string): boolean {
+  return /^(InvalidSecurityToken|InvalidAccessKeyId|MissingSecurityToken)(\.|$)/.test(cloudCode);
+}
+
+/** The call was turned away before it was looked at, for when it was signed. */
+export function refusesTime(cloudCode: string): boolean {
+  return cloudCode === 'InvalidTimeStamp.Expired';
 }
 
 /**

@@ -23,6 +23,9 @@ export const said = (words: string) => ({ words });
 export const configKeys = {
   access_key: secret(),
   access_secret: secret(),
+  credential_path: restart(said('only looked for where add-ons have it')),
+  credential_source: restart(said('the first that is configured')),
+  ram_role: restart(said('whichever the instance has')),
   cluster_id: restart(''),
   vswitches: live(said('the instance’s own vSwitch')),
   vswitch_selection_policy: live('random'),

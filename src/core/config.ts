@@ -23,11 +23,32 @@ const SECURITY_GROUPS_MAX = 10;
 /** Source: CreateNetworkInterface, Tag.N at most 20; four of them are ours. */
 const TAGS_MAX = 16;
 
-export type Credentials = { readonly accessKeyId: string; readonly accessKeySecret: string };
+/** Which credentials to take. Nothing of it named: whatever the node has (src/adapters/credentials/sources.ts tells the order). */
+export type CredentialSettings = {
+  readonly keyPair: { readonly accessKeyId: string; readonly accessKeySecret: string } | null;
+  /** The encrypted token file; null: only looked for where add-ons have it. */
+  readonly tokenFile: string | null;
+  /** The instance's RAM role; null: whichever it has. */
+  readonly ramRole: string | null;
+  /** The only source that is asked; null: the first that is configured. */
+  readonly source: CredentialSourceName | null;
+};
+
+/** Values of `credential_source`. */
+const credentialSources = {
+  addon_files: 'addonFiles',
+  config: 'config',
+  token_file: 'tokenFile',
+  oidc_role: 'oidcRole',
+  addon_token_file: 'addonTokenFile',
+  ram_role: 'ramRole',
+} as const;
+type CredentialSourceKey = keyof typeof credentialSources;
+export type CredentialSourceName = (typeof credentialSources)[CredentialSourceKey];
 
 export type Config = {
   readonly settings: Settings;
-  readonly credentials: Credentials;
+  readonly credentials: CredentialSettings;
   /** Calls per minute by API, over the built-in ones. */
   readonly rateLimits: Readonly<Record<string, number>>;
   /** null when the file does not tell. */
@@ -53,6 +74,9 @@ const schema = z.strictObject({
   ...keeperKeys,
   access_key: unsaid(z.string()),
   access_secret: unsaid(z.string()),
+  credential_path: unsaid(z.string()),
+  credential_source: unsaid(z.enum(Object.keys(credentialSources) as [CredentialSourceKey, ...CredentialSourceKey[]])),
+  ram_role: unsaid(z.string()),
   cluster_id: z.string().max(128).default(defaultSettings.clusterId),
   vswitches: unsaid(z.record(z.string(), z.array(id))),
   security_group: unsaid(z.string()),
@@ -161,14 +185,18 @@ function eniTagsOf(
   return tags;
 }
 
-/** The two halves of the key pair have to be both there. */
-function credentialsOf(file: File, refuse: Refuse): Credentials {
+/** The two halves of the key pair have to be both there, and the only source that may be asked has to be set. */
+function credentialsOf(file: File, refuse: Refuse): CredentialSettings {
   const { access_key: accessKeyId = '', access_secret: accessKeySecret = '' } = file;
   if (accessKeyId === '' && accessKeySecret !== '') refuse('access_key', 'is missing, access_secret is set');
   if (accessKeyId !== '' && accessKeySecret === '') refuse('access_secret', 'is missing, access_key is set');
-  if (accessKeyId === '' && accessKeySecret === '')
-    refuse('access_key', 'is missing; other credentials are not supported yet');
-  return { accessKeyId, accessKeySecret };
+  const source = file.credential_source === undefined ? null : credentialSources[file.credential_source];
+  const keyPair = accessKeyId === '' ? null : { accessKeyId, accessKeySecret };
+  const tokenFile = file.credential_path || null;
+  const missing = 'is missing, credential_source asks for it';
+  if (source === 'config' && keyPair === null) refuse('access_key', missing);
+  if (source === 'tokenFile' && tokenFile === null) refuse('credential_path', missing);
+  return { keyPair, tokenFile, ramRole: file.ram_role || null, source };
 }
 
 function configFrom(file: File, nodeName: string, notes: readonly ConfigIssue[], refuse: Refuse): Config {

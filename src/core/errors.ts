@@ -53,6 +53,14 @@ export const errorTable = {
   ),
   throttled: row('OpenAPIErr', 'unavailable', 11, true, 'The cloud limits the rate of calls.'),
   permission: row('OpenAPIErr', 'permission_denied', 11, false, 'The credentials may not make this call.'),
+  credentials: row('OpenAPIErr', 'unavailable', 11, true, 'There are no credentials that the cloud would take.'),
+  clockSkew: row(
+    'OpenAPIErr',
+    'failed_precondition',
+    11,
+    false,
+    'The node’s clock differs from the cloud’s by more than the cloud takes.',
+  ),
   cloud: row('OpenAPIErr', 'unavailable', 11, true, 'The cloud refused or failed.'),
   tokenSpent: row(
     'OpenAPIErr',

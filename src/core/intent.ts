@@ -101,6 +101,8 @@ export function hasAny(eni: Pick<CloudEni, 'ipv4' | 'ipv6'> | null, ips: readonl
 /** Failures after which nothing can have been carried out: the answer says so, or no call was made. */
 const NOT_CARRIED_OUT: readonly Failure['code'][] = [
   'permission',
+  'credentials',
+  'clockSkew',
   'vSwitchEmpty',
   'ipv6Off',
   'throttled',

@@ -12,10 +12,6 @@ type Unsupported = { readonly harmless: readonly unknown[]; readonly sentence: s
 const off = [false, 'false', '', null];
 
 export const unsupportedKeys: Readonly<Record<string, Unsupported>> = {
-  credential_path: {
-    harmless: ['', null],
-    sentence: 'encrypted credential files are not read; set access_key and access_secret',
-  },
   enable_eni_trunking: { harmless: off, sentence: 'trunk ENIs are not supported' },
   enable_erdma: { harmless: off, sentence: 'eRDMA is not supported' },
   ipam_type: {

@@ -1,9 +1,14 @@
 /**
- * The command line. Flags name places (files, sockets, endpoints); limits and periods are the configuration file's. NODE_NAME is the
- * only thing read from the environment, since that is where a DaemonSet puts it.
+ * The command line. Flags name places (files, sockets, endpoints); limits and periods are the configuration file's. From the environment
+ * come NODE_NAME, since that is where a DaemonSet puts it, the endpoints by Terway's names, and what the cluster's OIDC webhook sets. A flag wins.
+ *
+ * Source: Terway, ECS_ENDPOINT, VPC_ENDPOINT, ALICLOUD_CLIENT_SCHEME (HTTP or HTTPS), ALICLOUD_ENDPOINT_TYPE (public or vpc).
  */
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
+import type { OidcRole } from '../adapters/credentials/oidc-role.ts';
+import { ADDON_SECRET_DIR } from '../adapters/credentials/secret-files.ts';
+import { ADDON_TOKEN_FILE } from '../adapters/credentials/token-file.ts';
 import { BOOT_ID_FILE } from '../adapters/datapath/host-witness.ts';
 import type { FlagValue } from '../core/config-report.ts';
 import { EnactorError } from '../core/errors.ts';
@@ -26,7 +31,15 @@ export type Flags = {
   /** null: the region's endpoint inside the VPC. */
   readonly ecsEndpoint: string | null;
   readonly vpcEndpoint: string | null;
+  readonly stsEndpoint: string | null;
   readonly cloudScheme: 'http' | 'https';
+  /** Which of the region's endpoints are taken when none is named. */
+  readonly endpointType: 'vpc' | 'public';
+  /** null: no role is assumed with an OIDC token. */
+  readonly oidcRole: OidcRole | null;
+  /** Where add-ons mount a key pair, and an encrypted token file. */
+  readonly addonSecretDir: string;
+  readonly addonTokenFile: string;
   /** null: no CNI configuration is installed. */
   readonly cniConfDir: string | null;
   /** null: as the configuration says. */
@@ -48,9 +61,23 @@ const program = () =>
     .option('--boot-id-file <path>', 'differs from boot to boot of the host', BOOT_ID_FILE)
     .option('--kubeconfig <path>', 'default: the service account of the pod')
     .option('--metadata-url <url>', 'metadata service of the instance', 'http://100.100.100.200')
-    .option('--ecs-endpoint <host:port>', "default: the region's ECS endpoint inside the VPC")
-    .option('--vpc-endpoint <host:port>', "default: the region's VPC endpoint inside the VPC")
-    .addOption(new Option('--cloud-scheme <scheme>', 'of both endpoints').choices(['http', 'https']).default('https'))
+    .addOption(new Option('--ecs-endpoint <host:port>', "default: the region's ECS endpoint").env('ECS_ENDPOINT'))
+    .addOption(new Option('--vpc-endpoint <host:port>', "default: the region's VPC endpoint").env('VPC_ENDPOINT'))
+    .addOption(new Option('--sts-endpoint <host:port>', "default: the region's STS endpoint").env('STS_ENDPOINT'))
+    .addOption(new Option('--cloud-scheme <scheme>', 'http or https').env('ALICLOUD_CLIENT_SCHEME').default('https'))
+    .addOption(
+      new Option('--endpoint-type <type>', 'vpc or public: which of the region')
+        .env('ALICLOUD_ENDPOINT_TYPE')
+        .default('vpc'),
+    )
+    .addOption(new Option('--role-arn <arn>', 'role assumed with an OIDC token').env('ALIBABA_CLOUD_ROLE_ARN'))
+    .addOption(new Option('--oidc-provider-arn <arn>', 'who issued it').env('ALIBABA_CLOUD_OIDC_PROVIDER_ARN'))
+    .addOption(new Option('--oidc-token-file <path>', 'where it is').env('ALIBABA_CLOUD_OIDC_TOKEN_FILE'))
+    .addOption(
+      new Option('--role-session-name <name>', 'default: enactor-<node>').env('ALIBABA_CLOUD_ROLE_SESSION_NAME'),
+    )
+    .option('--addon-secret-dir <path>', "where an add-on's key pair is mounted", ADDON_SECRET_DIR)
+    .option('--addon-token-file <path>', "an add-on's encrypted credentials", ADDON_TOKEN_FILE)
     .option('--cni-conf-dir <path>', 'where 10-enactor.conflist is installed; "" for nowhere', '/etc/cni/net.d')
     .addOption(
       new Option(
@@ -98,9 +125,14 @@ export function parseFlags(argv: readonly string[]): Flags {
     bootIdFile: path('bootIdFile', '--boot-id-file'),
     kubeconfig: text('kubeconfig') === '' ? null : resolve(text('kubeconfig')),
     metadataUrl: text('metadataUrl'),
-    ecsEndpoint: given.ecsEndpoint || null,
-    vpcEndpoint: given.vpcEndpoint || null,
-    cloudScheme: given.cloudScheme === 'http' ? 'http' : 'https',
+    ecsEndpoint: endpointOf(given.ecsEndpoint),
+    vpcEndpoint: endpointOf(given.vpcEndpoint),
+    stsEndpoint: endpointOf(given.stsEndpoint),
+    cloudScheme: oneOf('--cloud-scheme', text('cloudScheme'), ['http', 'https']),
+    endpointType: oneOf('--endpoint-type', text('endpointType'), ['vpc', 'public']),
+    oidcRole: oidcRoleOf(given),
+    addonSecretDir: path('addonSecretDir', '--addon-secret-dir'),
+    addonTokenFile: path('addonTokenFile', '--addon-token-file'),
     cniConfDir: text('cniConfDir') === '' ? null : resolve(text('cniConfDir')),
     logLevel: (given.logLevel ?? null) as LogLevel | null, // one of the choices
     told: toldBy(parsed),
@@ -120,6 +152,29 @@ function toldBy(parsed: Command): readonly FlagValue[] {
     if (option.long === undefined || option.long === null) return [];
     return [{ flag: option.long, value: String(parsed.getOptionValue(name) ?? ''), source }];
   });
+}
+
+/** `host[:port]`, also of a URL, which people write there. Source: Terway, parseURL. */
+function endpointOf(given: string | undefined): string | null {
+  return given?.replace(/^https?:\/\//, '').replace(/\/.*$/, '') || null;
+}
+
+/** In either case, since Terway's names have theirs in capitals. */
+function oneOf<T extends string>(flag: string, given: string, choices: readonly T[]): T {
+  const found = choices.find((choice) => choice === given.toLowerCase());
+  if (found === undefined) throw refused(flag, `is none of ${choices.join(', ')}`);
+  return found;
+}
+
+/** All three or none. Throws EnactorError naming the one that is missing. */
+function oidcRoleOf(given: Readonly<Record<string, string | undefined>>): OidcRole | null {
+  const { roleArn = '', oidcProviderArn: providerArn = '', oidcTokenFile: tokenFile = '', nodeName = '' } = given;
+  const parts = { '--role-arn': roleArn, '--oidc-provider-arn': providerArn, '--oidc-token-file': tokenFile };
+  const missing = Object.entries(parts).filter(([, value]) => value === '');
+  if (missing.length === 3) return null;
+  const [first] = missing;
+  if (first !== undefined) throw refused(first[0], 'is missing, of the three that an OIDC role needs');
+  return { roleArn, providerArn, tokenFile, sessionName: given.roleSessionName || `enactor-${nodeName}` };
 }
 
 function refused(flag: string, why: string): EnactorError {

@@ -6,6 +6,7 @@ import { HostSandboxes } from '../adapters/datapath/host-sandboxes.ts';
 import { hostWitness } from '../adapters/datapath/host-witness.ts';
 import { ecsCloud } from '../adapters/ecs/ecs-cloud.ts';
 import type { RootLog } from '../adapters/logging/json-log.ts';
+import { metadataClient } from '../adapters/metadata/metadata-client.ts';
 import { metadataService } from '../adapters/metadata/metadata-service.ts';
 import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
 import type { Config } from '../core/config.ts';
@@ -14,14 +15,25 @@ import type { Store } from '../ports/store.ts';
 import { systemClock } from './clock.ts';
 import { systemEntropy } from './entropy.ts';
 import type { Flags } from './flags.ts';
+import { nodeCredentials } from './node-credentials.ts';
 
 export function nodePorts(flags: Flags, config: Config, store: Store, kubernetes: Kubernetes, log: RootLog): NodePorts {
-  const metadata = metadataService({ baseUrl: flags.metadataUrl });
+  const client = metadataClient({ baseUrl: flags.metadataUrl });
+  const metadata = metadataService(client);
+  const region = async (signal: AbortSignal) => (await metadata.identity(signal)).regionId;
+  const credentials = nodeCredentials({
+    flags,
+    settings: config.credentials,
+    metadata: client,
+    region,
+    log: log.part('credentials'),
+  });
   const cloud = ecsCloud({
-    ...config.credentials,
-    region: async (signal) => (await metadata.identity(signal)).regionId,
+    credentials,
+    region,
     ecsEndpoint: flags.ecsEndpoint,
     vpcEndpoint: flags.vpcEndpoint,
+    endpointType: flags.endpointType,
     scheme: flags.cloudScheme,
     timeoutMs: config.settings.callTimeoutMs,
     rateLimits: config.rateLimits,

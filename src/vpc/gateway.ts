@@ -47,6 +47,7 @@ export class CloudGateway {
   readonly ledger = new Ledger();
   readonly #tokens = new ClientTokens();
   readonly #callsInMinute = new Map<string, { minute: number; calls: number }>();
+  readonly #buckets = new Map<string, { tokens: number; atMs: number }>();
 
   constructor(model: VpcModel) {
     this.model = model;
@@ -148,6 +149,7 @@ export class CloudGateway {
 
   /** Source: ECS API throttling: counted per API and calendar minute; allowed again in the next one. */
   #throttle(api: ApiName, nowMs: number): void {
+    this.#drawToken(api, nowMs);
     const limit = this.model.settings.throttlePerMinute[api];
     if (limit === undefined) return;
     const minute = Math.floor(nowMs / MINUTE_MS);
@@ -155,6 +157,17 @@ export class CloudGateway {
     const calls = (before?.minute === minute ? before.calls : 0) + 1;
     this.#callsInMinute.set(api, { minute, calls });
     if (calls > limit) throw cloudError('Throttling.User');
+  }
+
+  #drawToken(api: ApiName, nowMs: number): void {
+    const { throttlePerSecond } = this.model.settings;
+    const perSecond = throttlePerSecond[api] ?? throttlePerSecond['*'];
+    if (perSecond === undefined) return;
+    const full = Math.max(1, perSecond);
+    const { tokens, atMs } = this.#buckets.get(api) ?? { tokens: full, atMs: nowMs };
+    const now = Math.min(full, tokens + ((nowMs - atMs) / 1_000) * perSecond);
+    this.#buckets.set(api, { tokens: now < 1 ? now : now - 1, atMs: nowMs });
+    if (now < 1) throw cloudError('Throttling.User');
   }
 
   #instanceIdOf(call: { readonly params: Readonly<Record<string, string>> }): string | null {

@@ -85,6 +85,8 @@ export type Settings = {
   readonly jitter: number;
   /** Calls per API and calendar minute after which Throttling.User is answered until the next minute; absent: no limit. */
   readonly throttlePerMinute: Readonly<Record<string, number>>;
+  /** Calls per API and second, in a token bucket of one second's worth; `*`: each API that is not named. Over it: Throttling.User. */
+  readonly throttlePerSecond: Readonly<Record<string, number>>;
   /** Concurrent assigns and unassigns on one ENI answer Operation.Conflict. */
   readonly conflicts: boolean;
   /** Detach of an ENI that is Available: refused for its state, or taken for done. No source tells which. */
@@ -108,6 +110,8 @@ export type Settings = {
   /** Private addresses in one security group. */
   readonly addressesInNormalGroup: number;
   readonly addressesInEnterpriseGroup: number;
+  /** By how much the cloud's clock is ahead of the machine's. */
+  readonly clockAheadMs: number;
   /** Longest life of a metadata token, whatever was asked for. */
   readonly metadataTokenMaxSeconds: number;
 };
@@ -118,6 +122,7 @@ export function defaultSettings(profile: Profile): Settings {
     speed: 1,
     jitter: 0,
     throttlePerMinute: {},
+    throttlePerSecond: {},
     conflicts: true,
     detachAvailable: 'refuse',
     tagFilters: 'all',
@@ -131,6 +136,7 @@ export function defaultSettings(profile: Profile): Settings {
     securityGroupsPerEni: 5,
     addressesInNormalGroup: 2_000,
     addressesInEnterpriseGroup: 65_536,
+    clockAheadMs: 0,
     metadataTokenMaxSeconds: 21_600,
   };
 }

@@ -9,8 +9,8 @@ import { type MemoryDisk, memoryStore } from '../../src/adapters/level/memory-st
 import { EnactorError } from '../../src/core/errors.ts';
 import type { Lease } from '../../src/core/lease.ts';
 import { defaultSettings, type Settings } from '../../src/core/settings.ts';
-import { LAB_ACCESS_KEY } from '../../src/lab/cloud/keys.ts';
-import { type RunningCloud, runCloud } from '../../src/lab/cloud/run-cloud.ts';
+import { type CloudOptions, type RunningCloud, runCloud } from '../../src/lab/cloud/run-cloud.ts';
+import type { Credentials } from '../../src/ports/credentials.ts';
 import type { Kubernetes } from '../../src/ports/kubernetes.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { Store, StoreOp, Sublevel } from '../../src/ports/store.ts';
@@ -22,6 +22,7 @@ import { reachable } from '../../src/simulation/outages.ts';
 import type { Settings as CloudSettings, Profile } from '../../src/vpc/settings.ts';
 import { defaultTopology, type Topology } from '../../src/vpc/topology.ts';
 import { ENI_FACTORY } from '../../statecharts/receptionist.ts';
+import { labCredentials } from '../adapters/credentials/lab-credentials.ts';
 
 const INSTANCE = 'i-lab-node-1';
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -48,10 +49,17 @@ export async function oneNode(options: {
   kubernetes?: Kubernetes;
   /** One call of the cloud. */
   timeoutMs?: number;
+  /** Default: the lab's key pair. */
+  credentials?: (cloud: RunningCloud) => Credentials;
+  /** How the cloud's temporary credentials are. */
+  access?: Pick<CloudOptions, 'roleLifeMs' | 'oidcTrusts' | 'oidcLifeMs'>;
 }) {
   const topology = options.topology ?? defaultTopology(options.instanceType ?? 'ecs.g7.large', 1);
   const { profile = 'fast', cloud: cloudSettings = {} } = options;
-  const cloud = await runCloud({ listen: '127.0.0.1:0', topology, profile, settings: cloudSettings });
+  const cloud = await runCloud({
+    ...{ listen: '127.0.0.1:0', topology, profile, settings: cloudSettings },
+    ...options.access,
+  });
   const disk: MemoryDisk = new Map();
   const kernel = options.kernel ?? new FakeKernel();
   const host = new FakeHost(() => [...kernel.devices].map(([mac, { name, ifindex }]) => ({ mac, name, ifindex })));
@@ -82,8 +90,7 @@ export async function oneNode(options: {
       ports: {
         cloud: reachable(
           ecsCloud({
-            accessKeyId: LAB_ACCESS_KEY.accessKeyId,
-            accessKeySecret: LAB_ACCESS_KEY.accessKeySecret,
+            credentials: options.credentials?.(cloud) ?? labCredentials(),
             timeoutMs: options.timeoutMs ?? 5_000,
             rateLimits: {},
             region: async () => topology.regionId,

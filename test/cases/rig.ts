@@ -55,7 +55,7 @@ export type RigOptions = {
   readonly topology?: Topology;
   readonly instanceType?: string;
   readonly kernel?: FakeKernel;
-};
+} & Pick<Parameters<typeof oneNode>[0], 'credentials' | 'access'>;
 
 export async function rig(t: Test, options: RigOptions = {}): Promise<Rig> {
   const lines: Line[] = [];
@@ -73,6 +73,8 @@ export async function rig(t: Test, options: RigOptions = {}): Promise<Rig> {
     log,
     timeoutMs: settings.callTimeoutMs,
     ...(options.kernel === undefined ? {} : { kernel: options.kernel }),
+    ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
+    ...(options.access === undefined ? {} : { access: options.access }),
   });
   t.teardown(() => lab.stop());
   const admin = async (method: string, path: string, body?: object): Promise<Record<string, unknown>> => {

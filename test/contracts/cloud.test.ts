@@ -1,6 +1,5 @@
 import t from 'tap';
 import { ecsCloud } from '../../src/adapters/ecs/ecs-cloud.ts';
-import { LAB_ACCESS_KEY } from '../../src/lab/cloud/keys.ts';
 import { runCloud } from '../../src/lab/cloud/run-cloud.ts';
 import { fakeCloud } from '../../src/simulation/fake-cloud.ts';
 import { Life } from '../../src/simulation/life.ts';
@@ -8,6 +7,7 @@ import { VirtualCloud } from '../../src/simulation/virtual-cloud.ts';
 import { VpcModel } from '../../src/vpc/model.ts';
 import { defaultSettings } from '../../src/vpc/settings.ts';
 import { defaultTopology } from '../../src/vpc/topology.ts';
+import { labCredentials } from '../adapters/credentials/lab-credentials.ts';
 import { runningClock } from '../simulation/running-clock.ts';
 import { cloudContract } from './cloud.ts';
 
@@ -24,7 +24,7 @@ cloudContract(
     const endpoint = new URL(running.url).host;
     return {
       cloud: ecsCloud({
-        ...LAB_ACCESS_KEY,
+        credentials: labCredentials(),
         region: async () => topology.regionId,
         ecsEndpoint: endpoint,
         vpcEndpoint: endpoint,

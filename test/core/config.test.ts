@@ -21,7 +21,12 @@ t.test('config: what is not said has its default', async (t) => {
   const config = parse();
   t.strictSame(config.settings, { ...defaultSettings, nodeName: 'node-1' });
   t.match(config, {
-    credentials: { accessKeyId: 'id', accessKeySecret: 'TOPSECRET' },
+    credentials: {
+      keyPair: { accessKeyId: 'id', accessKeySecret: 'TOPSECRET' },
+      tokenFile: null,
+      ramRole: null,
+      source: null,
+    },
     eniLinkKinds: ['device'],
     serviceCidr: null,
     notes: [],
@@ -124,7 +129,9 @@ t.test('config: every refusal names the key and keeps the secret', async (t) => 
     [{ no_such_key: 1 }, /config: no_such_key: no such key/],
     [{ access_secret: '' }, /access_secret: is missing/],
     [{ access_key: '' }, /access_key: is missing/],
-    [{ access_key: '', access_secret: '' }, /access_key: is missing/],
+    [{ access_key: '', access_secret: '', credential_source: 'config' }, /access_key: is missing, credential_source/],
+    [{ credential_source: 'token_file' }, /credential_path: is missing/],
+    [{ credential_source: 'somewhere' }, /credential_source: /],
     [{ access_secret: ['TOPSECRET'] }, /access_secret: /],
     [{ min_pool_size: -1 }, /min_pool_size: /],
     [{ min_pool_size: '5' }, /min_pool_size: /],
@@ -193,6 +200,18 @@ t.test('config: what Go writes for nothing is nothing', async (t) => {
   t.strictSame(parse({ ...nothing, ...more }), parse());
 });
 
+t.test('config: credentials may come from elsewhere', async (t) => {
+  const { credentials } = parse({
+    access_key: '',
+    access_secret: '',
+    ram_role: 'Worker',
+    credential_source: 'ram_role',
+  });
+  t.strictSame(credentials, { keyPair: null, tokenFile: null, ramRole: 'Worker', source: 'ramRole' });
+  t.match(parse({ credential_path: '/var/addon/token' }).credentials, { tokenFile: '/var/addon/token' });
+  t.match(parse({ credential_path: null }).credentials, { tokenFile: null });
+});
+
 t.test('config: broken text is refused without quoting it', async (t) => {
   for (const text of ['', '{"access_secret":"TOPSECRET",}', '{"access_secret":TOPSECRET}', '[]', 'null', '"x"']) {
     const said = refusal(text);
@@ -211,7 +230,6 @@ t.test(
       [{ enable_erdma: true }, /enable_erdma: eRDMA/],
       [{ ipam_type: 'crd' }, /ipam_type: /],
       [{ enable_ip_prefix: true }, /enable_ip_prefix: /],
-      [{ credential_path: '/x' }, /credential_path: /],
     ] as const)
       t.match(refusalOf(more), message);
     const { notes } = parse({

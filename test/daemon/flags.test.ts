@@ -76,3 +76,35 @@ t.test(
     t.match(help.stdout, /2 wrong usage/);
   },
 );
+
+t.test(
+  'flags: endpoints and the OIDC role may come from the environment by Terway’s and the webhook’s names',
+  async (t) => {
+    const of = (env: Readonly<Record<string, string>>, ...argv: string[]) => {
+      Object.assign(process.env, env);
+      try {
+        return parseFlags(['--node-name', 'n1', ...argv]);
+      } finally {
+        for (const name of Object.keys(env)) delete process.env[name];
+      }
+    };
+    t.match(of({}), { ecsEndpoint: null, cloudScheme: 'https', endpointType: 'vpc', oidcRole: null });
+    const terway = {
+      ECS_ENDPOINT: 'http://10.0.0.1:80/',
+      ALICLOUD_CLIENT_SCHEME: 'HTTP',
+      ALICLOUD_ENDPOINT_TYPE: 'public',
+    };
+    t.match(of(terway), { ecsEndpoint: '10.0.0.1:80', cloudScheme: 'http', endpointType: 'public' });
+    t.match(of(terway, '--ecs-endpoint', 'other'), { ecsEndpoint: 'other' }, 'a flag wins');
+    t.throws(() => of({ ALICLOUD_ENDPOINT_TYPE: 'moon' }), /--endpoint-type: is none of vpc, public/);
+    const webhook = {
+      ALIBABA_CLOUD_ROLE_ARN: 'acs:role',
+      ALIBABA_CLOUD_OIDC_PROVIDER_ARN: 'acs:provider',
+      ALIBABA_CLOUD_OIDC_TOKEN_FILE: '/var/run/token',
+    };
+    const role = { roleArn: 'acs:role', providerArn: 'acs:provider', tokenFile: '/var/run/token' };
+    t.strictSame(of(webhook).oidcRole, { ...role, sessionName: 'enactor-n1' });
+    t.match(of({ ...webhook, ALIBABA_CLOUD_ROLE_SESSION_NAME: 'me' }).oidcRole, { sessionName: 'me' });
+    t.throws(() => of({ ALIBABA_CLOUD_ROLE_ARN: 'acs:role' }), /--oidc-provider-arn: is missing, of the three/);
+  },
+);

@@ -30,6 +30,8 @@ import { DescribeVSwitchesResponse } from '@alicloud/vpc20160428/dist/models/Des
 import { alreadyDone } from '../../core/cloud-errors.ts';
 import type { CloudEni, InstanceLimits, VSwitch } from '../../core/eni.ts';
 import { type Cloud, CloudError, type CreateEni, type EniFilter } from '../../ports/cloud.ts';
+import type { Credentials } from '../../ports/credentials.ts';
+import { ClockSkew } from './clock-skew.ts';
 import { canonical, cloudEni } from './cloud-eni.ts';
 import { rateLimit } from './rate-limit.ts';
 import { type RpcClient, rpcClient } from './rpc-client.ts';
@@ -44,12 +46,15 @@ const ENI_IDS_MAX = 100;
 export type EcsOptions = {
   /** Asked once, at the first call: metadata knows it, and may not answer yet when the daemon starts. */
   readonly region: (signal: AbortSignal) => Promise<string>;
-  /** `host[:port]`; null means the region's endpoint inside the VPC. */
+  /** `host[:port]`; null means the region's endpoint. */
   readonly ecsEndpoint: string | null;
   readonly vpcEndpoint: string | null;
+  /** Which of the region's endpoints: inside the VPC (the default), or public. */
+  readonly endpointType?: 'vpc' | 'public';
   readonly scheme: 'http' | 'https';
-  readonly accessKeyId: string;
-  readonly accessKeySecret: string;
+  readonly credentials: Credentials;
+  /** Learns how far the cloud's clock is from ours; default: one of its own. */
+  readonly skew?: ClockSkew;
   /** Bound on one call, in milliseconds. */
   readonly timeoutMs: number;
   /** Requests per minute by API, over the built-in ones. */
@@ -59,15 +64,16 @@ export type EcsOptions = {
 type Region = { readonly regionId: string; readonly ecs: RpcClient; readonly vpc: RpcClient };
 
 export function ecsCloud(options: EcsOptions): Cloud {
-  const { scheme, accessKeyId, accessKeySecret, timeoutMs } = options;
-  const access = { scheme, accessKeyId, accessKeySecret, timeoutMs };
+  const { scheme, credentials, timeoutMs, skew = new ClockSkew() } = options;
+  const access = { scheme, credentials, timeoutMs, skew };
   let known: Region | null = null;
   /** A failure to learn the region is not kept: the next call asks again. */
   async function region(signal: AbortSignal): Promise<Region> {
     if (known !== null) return known;
     const regionId = await options.region(signal);
-    const ecsEndpoint = options.ecsEndpoint ?? `ecs-vpc.${regionId}.aliyuncs.com`;
-    const vpcEndpoint = options.vpcEndpoint ?? `vpc-vpc.${regionId}.aliyuncs.com`;
+    const place = options.endpointType === 'public' ? '' : '-vpc';
+    const ecsEndpoint = options.ecsEndpoint ?? `ecs${place}.${regionId}.aliyuncs.com`;
+    const vpcEndpoint = options.vpcEndpoint ?? `vpc${place}.${regionId}.aliyuncs.com`;
     known ??= {
       regionId,
       ecs: rpcClient({ ...access, endpoint: ecsEndpoint, version: '2014-05-26' }),

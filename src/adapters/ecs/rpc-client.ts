@@ -3,11 +3,16 @@
  * second), while the core and the models of the calls we make cost a tenth.
  *
  * The SDK has no AbortSignal, so an abandoned call runs on in the background until its time-out; whoever retries a mutating call
- * relies on its ClientToken. The SDK's own retries stay off: when to ask again is decided by charts.
+ * relies on its ClientToken. The SDK's own retries stay off: when to ask again is decided by charts. One refusal alone is answered here,
+ * since it is about the key and not about the call: the key is renewed, and the call signed anew and repeated once.
  */
 import * as core from '@alicloud/openapi-core';
 import * as dara from '@darabonba/typescript';
+import { refusesKey, refusesTime } from '../../core/cloud-errors.ts';
 import { EnactorError } from '../../core/errors.ts';
+import { CloudError } from '../../ports/cloud.ts';
+import type { AccessKey, Credentials } from '../../ports/credentials.ts';
+import type { ClockSkew } from './clock-skew.ts';
 import { translated } from './failure.ts';
 
 export type RpcEndpoint = {
@@ -16,8 +21,8 @@ export type RpcEndpoint = {
   readonly scheme: 'http' | 'https';
   /** `2014-05-26` for ECS, `2016-04-28` for VPC. */
   readonly version: string;
-  readonly accessKeyId: string;
-  readonly accessKeySecret: string;
+  readonly credentials: Credentials;
+  readonly skew: ClockSkew;
   readonly timeoutMs: number;
 };
 
@@ -36,12 +41,57 @@ export type RpcClient = {
 
 /** The package is CommonJS: an ES module finds its default export one level down. */
 const CoreClient = core.default.default;
+type CoreClient = InstanceType<typeof CoreClient>;
 
 export function rpcClient(options: RpcEndpoint): RpcClient {
+  const { credentials, skew, endpoint, scheme } = options;
+  let last: { readonly key: AccessKey; readonly client: CoreClient } | null = null;
+
+  /** Nonce, time stamp and signature are made by it for each call. */
+  function clientWith(key: AccessKey): CoreClient {
+    if (last?.key !== key) last = { key, client: signingClient(options, key) };
+    return last.client;
+  }
+
+  return {
+    async call(action, Request, Response, input, signal) {
+      const query = core.OpenApiUtil.query(new Request(input).toMap());
+      const once = async (key: AccessKey) => {
+        try {
+          const answer = await raced(callApi(clientWith(key), options, action, query), action, signal);
+          skew.note(answer.headers?.date);
+          if (answer.body === null || typeof answer.body !== 'object')
+            throw new SyntaxError('the body is no JSON object');
+          const { body } = dara.cast(answer, new Response({}));
+          if (body === undefined) throw new SyntaxError('the body is missing');
+          return body;
+        } catch (thrown) {
+          const failure = translated(action, thrown);
+          if (!(failure instanceof CloudError) || !refusesTime(failure.cloudCode)) throw failure;
+          throw await skew.explained(failure, `${scheme}://${endpoint}/`);
+        }
+      };
+      const key = await credentials.current(signal);
+      try {
+        return await once(key);
+      } catch (thrown) {
+        if (!(thrown instanceof CloudError) || !refusesKey(thrown.cloudCode)) throw thrown;
+        credentials.refused(key);
+        const other = await credentials.current(signal);
+        if (other.isSame(key)) throw thrown;
+        return await once(other);
+      }
+    },
+  };
+}
+
+function signingClient(options: RpcEndpoint, key: AccessKey): CoreClient {
+  const token = key.securityToken();
   const client = new CoreClient(
     new core.$OpenApiUtil.Config({
-      accessKeyId: options.accessKeyId,
-      accessKeySecret: options.accessKeySecret,
+      accessKeyId: key.accessKeyId,
+      accessKeySecret: key.accessKeySecret(),
+      ...(token === null ? {} : { securityToken: token }),
       endpoint: options.endpoint,
       protocol: options.scheme,
       // The "connect" time-out is an idle time-out that goes on after the connect: a lower one would win over the read time-out.
@@ -50,43 +100,30 @@ export function rpcClient(options: RpcEndpoint): RpcClient {
     }),
   );
   client._endpoint = options.endpoint;
+  return client;
+}
 
-  return {
-    async call(action, Request, Response, input, signal) {
-      const params = new core.$OpenApiUtil.Params({
-        action,
-        version: options.version,
-        protocol: options.scheme.toUpperCase(),
-        pathname: '/',
-        method: 'POST',
-        authType: 'AK',
-        style: 'RPC',
-        reqBodyType: 'formData',
-        bodyType: 'json',
-      });
-      const query = core.OpenApiUtil.query(new Request(input).toMap());
-      try {
-        const answer = await raced(
-          client.callApi(
-            params,
-            new core.$OpenApiUtil.OpenApiRequest({ query }),
-            new dara.RuntimeOptions({}),
-          ) as Promise<{
-            body: unknown;
-          }>,
-          action,
-          signal,
-        );
-        if (answer.body === null || typeof answer.body !== 'object')
-          throw new SyntaxError('the body is no JSON object');
-        const { body } = dara.cast(answer, new Response({}));
-        if (body === undefined) throw new SyntaxError('the body is missing');
-        return body;
-      } catch (thrown) {
-        throw translated(action, thrown);
-      }
-    },
-  };
+type SdkAnswer = { readonly body: unknown; readonly headers?: Readonly<Record<string, string | undefined>> };
+
+async function callApi(
+  client: CoreClient,
+  options: RpcEndpoint,
+  action: string,
+  query: { [key: string]: string },
+): Promise<SdkAnswer> {
+  const params = new core.$OpenApiUtil.Params({
+    action,
+    version: options.version,
+    protocol: options.scheme.toUpperCase(),
+    pathname: '/',
+    method: 'POST',
+    authType: 'AK',
+    style: 'RPC',
+    reqBodyType: 'formData',
+    bodyType: 'json',
+  });
+  const request = new core.$OpenApiUtil.OpenApiRequest({ query });
+  return (await client.callApi(params, request, new dara.RuntimeOptions({}))) as SdkAnswer;
 }
 
 function raced<T>(call: Promise<T>, action: string, signal: AbortSignal): Promise<T> {

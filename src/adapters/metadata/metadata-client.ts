@@ -29,6 +29,17 @@ export type MetadataClientOptions = {
 type Token = { readonly value: string | null; readonly untilMs: number };
 type Answer = { readonly status: number; readonly text: string };
 
+/** With the defaults of a real instance: http://100.100.100.200, 5 s for a request, four tries. */
+export function metadataClient(options: Partial<MetadataClientOptions> = {}): MetadataClient {
+  return new MetadataClient({
+    baseUrl: (options.baseUrl ?? 'http://100.100.100.200').replace(/\/+$/, ''),
+    timeoutMs: options.timeoutMs ?? 5_000,
+    tries: options.tries ?? 4,
+    pauseMs: options.pauseMs ?? 500,
+    nowMs: options.nowMs ?? Date.now,
+  });
+}
+
 export class MetadataClient {
   readonly #options: MetadataClientOptions;
   #token: Token | null = null;

@@ -1,6 +1,6 @@
 /** Port Metadata over the instance's metadata service. */
 import type { InstanceIdentity, Metadata, MetadataEni } from '../../ports/metadata.ts';
-import { MetadataClient, type MetadataClientOptions, metadataError } from './metadata-client.ts';
+import { MetadataClient, type MetadataClientOptions, metadataClient, metadataError } from './metadata-client.ts';
 import { cidrAt, ipAt, ipsAt, macAt, macsAt, nameAt } from './metadata-values.ts';
 
 const MACS = 'network/interfaces/macs/';
@@ -9,17 +9,9 @@ const ENIS_AT_ONCE = 4;
 
 export type MetadataServiceOptions = Partial<MetadataClientOptions>;
 
-/** With the defaults of a real instance: http://100.100.100.200, 5 s for a request, four tries. */
-export function metadataService(options: MetadataServiceOptions = {}): Metadata {
-  return new MetadataService(
-    new MetadataClient({
-      baseUrl: (options.baseUrl ?? 'http://100.100.100.200').replace(/\/+$/, ''),
-      timeoutMs: options.timeoutMs ?? 5_000,
-      tries: options.tries ?? 4,
-      pauseMs: options.pauseMs ?? 500,
-      nowMs: options.nowMs ?? Date.now,
-    }),
-  );
+/** Over a client of its own with these options, or over one that others use too: they share its token. */
+export function metadataService(over: MetadataServiceOptions | MetadataClient = {}): Metadata {
+  return new MetadataService(over instanceof MetadataClient ? over : metadataClient(over));
 }
 
 class MetadataService implements Metadata {

@@ -4,6 +4,7 @@ import type { Fault } from '../../vpc/faults.ts';
 import type { Change } from '../../vpc/out-of-band.ts';
 import { type Delays, defaultSettings, PROFILES, type Settings } from '../../vpc/settings.ts';
 import { isApiName } from './apis.ts';
+import { ASSUME_ROLE_WITH_OIDC } from './sts.ts';
 import { instanceStatusSchema } from './topology-file.ts';
 
 const id = z.string().min(1);
@@ -14,7 +15,7 @@ const tags = z.record(z.string(), z.string());
 const api = z
   .string()
   .refine(
-    (name) => isApiName(name) || name === 'Metadata' || name === '*',
+    (name) => isApiName(name) || ['Metadata', ASSUME_ROLE_WITH_OIDC, '*'].includes(name),
     'is no API of this cloud, nor Metadata or *',
   );
 
@@ -104,6 +105,12 @@ const settingsSchema = z.strictObject({
   speed: z.number().positive().optional(),
   jitter: z.number().min(0).max(1).optional(),
   throttlePerMinute: z.record(z.string().refine(isApiName, 'is no API of this cloud'), count).optional(),
+  throttlePerSecond: z
+    .record(
+      z.string().refine((name) => isApiName(name) || name === '*', 'is no API of this cloud'),
+      z.number().positive(),
+    )
+    .optional(),
   conflicts: z.boolean().optional(),
   detachAvailable: z.enum(['refuse', 'accept']).optional(),
   tagFilters: z.enum(['all', 'any']).optional(),
@@ -116,6 +123,7 @@ const settingsSchema = z.strictObject({
   securityGroupsPerEni: z.int().min(1).optional(),
   addressesInNormalGroup: count.optional(),
   addressesInEnterpriseGroup: count.optional(),
+  clockAheadMs: z.number().optional(),
   metadataTokenMaxSeconds: z.int().min(1).optional(),
 });
 

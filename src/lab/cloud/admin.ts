@@ -11,6 +11,7 @@ import { changedSettings, changeSchema, faultSchema, listenSchema } from './admi
 import type { EventLog } from './event-log.ts';
 import { sendJson } from './http-answer.ts';
 import type { HttpMessage } from './http-message.ts';
+import type { KeyRing } from './keys.ts';
 import type { LiveCloud } from './live-cloud.ts';
 import type { MetadataDoors } from './metadata-doors.ts';
 import { topologyPartsSchema } from './topology-file.ts';
@@ -32,7 +33,7 @@ class AdminError extends Error {
 export class Admin {
   readonly #routes: Readonly<Record<string, Route>>;
 
-  constructor(cloud: LiveCloud, events: EventLog, doors: MetadataDoors) {
+  constructor(cloud: LiveCloud, events: EventLog, doors: MetadataDoors, keys: KeyRing) {
     const { gateway, model } = cloud;
     this.#routes = {
       'GET ledger': ({ query }) => {
@@ -74,6 +75,7 @@ export class Admin {
         model.settings = changedSettings(model.settings, jsonOf(message));
         return model.settings;
       },
+      'DELETE credentials': () => ({ ended: keys.endTemporary(cloud.wallMs()) }),
       'GET metadata': () => ({ listening: doors.list() }),
       'POST metadata': async (message) => {
         const { instanceId, listen } = listenSchema.parse(jsonOf(message));

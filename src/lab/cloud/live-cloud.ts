@@ -37,6 +37,11 @@ export class LiveCloud {
     return Math.floor(performance.timeOrigin + performance.now());
   }
 
+  /** What the cloud's clock on the wall shows: the machine's time, set off as the settings say. Signatures are checked against it. */
+  wallMs(): number {
+    return Date.now() + this.model.settings.clockAheadMs;
+  }
+
   /** Resolves when the caller is to get the answer, be it a refusal; a held call resolves after its release. */
   async call<A extends ApiName>(call: Call<A>): Promise<Answer<A>> {
     const first: Answer<A> | Held<A> = this.gateway.call(call, this.nowMs());

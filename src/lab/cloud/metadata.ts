@@ -13,7 +13,7 @@ import { send, sendInstead } from './http-answer.ts';
 import type { KeyRing } from './keys.ts';
 import type { LiveCloud } from './live-cloud.ts';
 import { metadataAt, metadataTree } from './metadata-tree.ts';
-import { isoSeconds } from './wire-api.ts';
+import { isoInstant } from './wire-api.ts';
 
 const TOKEN_PATH = '/latest/api/token';
 const TTL_HEADER = 'x-aliyun-ecs-metadata-token-ttl-seconds';
@@ -79,7 +79,7 @@ export class MetadataService {
     if (request.method !== 'GET' && request.method !== 'HEAD') return refusal(405, 'Method Not Allowed');
     const refused = this.#checkToken(view, request, nowMs);
     if (refused !== null) return refused;
-    const tree = metadataTree(view, this.#roleCredentials(view, nowMs));
+    const tree = metadataTree(view, this.#roleCredentials(view, this.#cloud.wallMs()));
     const text = metadataAt(tree, path);
     return text === null ? refusal(404, 'Not Found') : { status: 200, body: text };
   }
@@ -118,9 +118,9 @@ export class MetadataService {
     return JSON.stringify({
       AccessKeyId: key.accessKeyId,
       AccessKeySecret: key.accessKeySecret,
-      Expiration: isoSeconds(key.endMs),
+      Expiration: isoInstant(key.endMs),
       SecurityToken: key.securityToken,
-      LastUpdated: isoSeconds(key.issuedMs),
+      LastUpdated: isoInstant(key.issuedMs),
       Code: 'Success',
     });
   }

@@ -1,11 +1,11 @@
 /**
- * The OpenAPI endpoint: ECS and VPC on one address, told apart by action and version.
+ * The OpenAPI endpoint: ECS, VPC and STS on one address, told apart by action and version.
  *
  * Answers are JSON always; `Format=XML`, which the real gateway takes as its default, is not there.
  * Source: OpenAPI gateway as the SDK sees it: error bodies, response headers.
  */
 import type { ServerResponse } from 'node:http';
-import { CloudError, cloudError } from '../../vpc/errors.ts';
+import { CloudError, cloudError, injectedError } from '../../vpc/errors.ts';
 import type { Answer } from '../../vpc/gateway.ts';
 import type { ApiName, Input } from '../../vpc/requests.ts';
 import { isApiName, WIRE_APIS } from './apis.ts';
@@ -14,6 +14,7 @@ import { send, sendInstead } from './http-answer.ts';
 import type { HttpMessage } from './http-message.ts';
 import type { KeyRing } from './keys.ts';
 import type { LiveCloud } from './live-cloud.ts';
+import { ASSUME_ROLE_WITH_OIDC, STS_VERSION, type Sts } from './sts.ts';
 import { ECS_VERSION, VPC_VERSION } from './wire-api.ts';
 import { WireParams } from './wire-params.ts';
 
@@ -22,16 +23,23 @@ const JSON_TYPE = 'application/json;charset=utf-8';
 export class OpenApi {
   readonly #cloud: LiveCloud;
   readonly #authentication: Authentication;
+  readonly #sts: Sts;
 
-  constructor(cloud: LiveCloud, keys: KeyRing) {
+  constructor(cloud: LiveCloud, keys: KeyRing, sts: Sts) {
     this.#cloud = cloud;
+    this.#sts = sts;
     this.#authentication = new Authentication(keys);
   }
 
   async answer(message: HttpMessage, response: ServerResponse): Promise<void> {
     let call: AuthenticCall = { action: actionOf(message), version: '', params: {} };
+    response.setHeader('date', new Date(this.#cloud.wallMs()).toUTCString());
     try {
-      call = this.#authentication.check(message, Date.now());
+      if (call.action === ASSUME_ROLE_WITH_OIDC && message.headers.authorization === undefined) {
+        await this.#assumeRole(message, response);
+        return;
+      }
+      call = this.#authentication.check(message, this.#cloud.wallMs());
       await this.#perform(call, message, response);
     } catch (error) {
       if (!(error instanceof CloudError)) throw error;
@@ -53,6 +61,30 @@ export class OpenApi {
     const region = params.RegionId ?? regionId;
     if (region !== '' && region !== regionId) throw cloudError('Forbidden.RegionId', region);
     await this.#run(action, params, message, response);
+  }
+
+  /** Without a signature; faults apply, and the ledger has the call without its token. */
+  async #assumeRole(message: HttpMessage, response: ServerResponse): Promise<void> {
+    const { live, gateway } = { live: this.#cloud, gateway: this.#cloud.gateway };
+    const all = Object.fromEntries([...message.query, ...new URLSearchParams(message.body.toString('utf8'))]);
+    const { OIDCToken: _, ...params } = all;
+    const api = ASSUME_ROLE_WITH_OIDC;
+    const verdict = gateway.faults.take(api, params);
+    if (verdict.heldBy !== null) await live.held(verdict.heldBy);
+    const nowMs = live.nowMs();
+    await live.until(nowMs + verdict.delayMs);
+    if (verdict.fail !== null) throw injectedError(verdict.fail.code, verdict.fail.status, verdict.fail.message);
+    if (all.Version !== STS_VERSION) throw cloudError('InvalidVersion.NotFound', all.Version ?? '');
+    const answer = this.#sts.assumeRoleWithOidc(all, live.wallMs());
+    const requestId = live.model.newRequestId();
+    gateway.ledger.write({
+      ...{ api, params, requestId, atMs: nowMs, answerMs: live.nowMs(), outcome: 'ok', status: 200 },
+      ...{ instanceId: null, changed: false, replayed: false, faultIds: verdict.faultIds },
+    });
+    const body = JSON.stringify({ RequestId: requestId, ...answer });
+    const instead = verdict.drop === null ? verdict.reply : { drop: verdict.drop };
+    if (instead !== null) sendInstead(response, instead, body);
+    else send(response, 200, JSON_TYPE, body, gatewayHeaders(requestId));
   }
 
   async #run<A extends ApiName>(

@@ -16,6 +16,7 @@ import { LiveCloud } from './live-cloud.ts';
 import { MetadataService } from './metadata.ts';
 import { MetadataDoors } from './metadata-doors.ts';
 import { OpenApi } from './openapi.ts';
+import { type OidcTrust, Sts } from './sts.ts';
 
 export type CloudOptions = {
   /** Default: `defaultTopology()`. */
@@ -28,6 +29,10 @@ export type CloudOptions = {
   readonly keys?: readonly AccessKey[];
   /** How long credentials of RAM roles live; default: six hours. */
   readonly roleLifeMs?: number;
+  /** Roles that can be assumed with OIDC tokens; default: none. */
+  readonly oidcTrusts?: readonly OidcTrust[];
+  /** How long their credentials live, whatever the caller asks for; default: as asked. */
+  readonly oidcLifeMs?: number;
 };
 
 /** A cloud that runs but listens nowhere: its handlers can be bound in any network namespace. */
@@ -57,8 +62,8 @@ export function createCloud(options: CloudOptions = {}): Cloud {
   const metadata = new MetadataService(live, keys);
   const events = new EventLog(model);
   const doors = new MetadataDoors(metadata);
-  const openApi = new OpenApi(live, keys);
-  const admin = new Admin(live, events, doors);
+  const openApi = new OpenApi(live, keys, new Sts(options.oidcTrusts ?? [], keys, options.oidcLifeMs ?? null));
+  const admin = new Admin(live, events, doors, keys);
 
   const handler: RequestListener = (request, response) => {
     const path = (request.url ?? '/').split('?')[0] ?? '/';

@@ -6,6 +6,7 @@ import { EnactorError } from '../../../src/core/errors.ts';
 import { LAB_ACCESS_KEY } from '../../../src/lab/cloud/keys.ts';
 import { type CloudOptions, type RunningCloud, runCloud } from '../../../src/lab/cloud/run-cloud.ts';
 import type { CloudError, CreateEni } from '../../../src/ports/cloud.ts';
+import { labCredentials } from '../credentials/lab-credentials.ts';
 
 const signal = () => AbortSignal.timeout(20_000);
 
@@ -15,8 +16,7 @@ function adapter(endpoint: string, options: Partial<EcsOptions> = {}) {
     ecsEndpoint: endpoint,
     vpcEndpoint: endpoint,
     scheme: 'http',
-    accessKeyId: LAB_ACCESS_KEY.accessKeyId,
-    accessKeySecret: LAB_ACCESS_KEY.accessKeySecret,
+    credentials: labCredentials(),
     timeoutMs: 5_000,
     rateLimits: {},
     ...options,
@@ -193,7 +193,9 @@ t.test('ecs: the cloud’s own code and request id are in the failure, and the t
     t.match(failed, { code, cloudCode });
     t.match(failed.detail, new RegExp(`^${cloudCode}, request [0-9A-Fa-f-]+, CreateNetworkInterface: says the cloud`));
   }
-  const stranger = adapter(hostOf(running), { accessKeySecret: 'wrong-secret' });
+  const stranger = adapter(hostOf(running), {
+    credentials: labCredentials({ accessKeyId: LAB_ACCESS_KEY.accessKeyId, accessKeySecret: 'wrong-secret' }),
+  });
   const refused = await failure(stranger.describeEnis({}, signal()));
   t.match(refused, { code: 'permission', cloudCode: 'SignatureDoesNotMatch' });
   t.notMatch(refused.message, /wrong-secret/);
