@@ -1,5 +1,6 @@
 /**
- * What the looks at the host so far have shown of sandboxes: of which all was there once, and which were given back since.
+ * What the looks at the host so far have shown of sandboxes: of which all was there once, and which were given back and may have left
+ * something.
  *
  * That the plugin has done its part nobody says. It is known by seeing: once all of a sandbox's objects were there, what is missing later is
  * drift; an ADD that began longer ago than a plugin lives is over, however it went; and the plugin marks a device right before it makes the
@@ -7,6 +8,7 @@
  * restart of ours, to which all of it could happen meanwhile; a plugin that was held up there does not mind if we were quicker.
  */
 import type { Lease } from '../src/core/lease.ts';
+import type { Leftover } from '../src/core/leftover.ts';
 import { PLUGIN_DEADLINE_MS } from '../src/core/limits.ts';
 import { type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { HostKept, HostWanted, PodKept, SandboxLeft } from '../src/ports/kernel.ts';
@@ -24,29 +26,28 @@ export class HostMemory {
   readonly #seen = new Set<SandboxKey>();
   /** Since when what the plugin has begun was seen unfinished. */
   readonly #begunMs = new Map<SandboxKey, number>();
-  #held = new Map<SandboxKey, SandboxLeft>();
   readonly #dying = new Map<SandboxKey, Dying>();
 
   constructor(leftoverGraceMs: number) {
     this.#leftoverGraceMs = leftoverGraceMs;
   }
 
-  /** @param leases those that are bound @param claimed every sandbox that has a lease in whatever state, or asks for one */
+  /**
+   * @param leases those that are bound @param claimed every sandbox that has a lease in whatever state, or asks for one
+   * @param leftovers what the disk says of sandboxes that were released, by this life or an earlier one
+   */
   wanted(
     leases: readonly Lease[],
     claimed: ReadonlySet<SandboxKey>,
+    leftovers: ReadonlyMap<SandboxKey, Leftover>,
     nowMs: number,
   ): Pick<HostWanted, 'pods' | 'claimed' | 'dead'> {
-    const held = new Map(leases.map((lease) => [sandboxKey(lease.sandbox), leftOf(lease)]));
-    for (const [key, left] of this.#held) {
-      // One that is being released is remembered until it is.
-      if (claimed.has(key)) held.set(key, held.get(key) ?? left);
-      else if (!this.#dying.has(key)) this.#dying.set(key, { ...left, sinceMs: nowMs });
-    }
+    // One that was released in what is the future by now was so before the clock was set: how long ago nobody knows.
+    for (const [key, { sandbox, ips, releasedAtMs }] of leftovers)
+      this.#dying.set(key, { sandbox, ips, sinceMs: releasedAtMs > nowMs ? Number.NEGATIVE_INFINITY : releasedAtMs });
     for (const key of claimed) this.#dying.delete(key);
     for (const key of this.#seen) if (!claimed.has(key)) this.#seen.delete(key);
     for (const key of this.#begunMs.keys()) if (!claimed.has(key)) this.#begunMs.delete(key);
-    this.#held = held;
     return {
       pods: leases.map((lease) => this.#podOf(lease, nowMs)),
       claimed,
@@ -54,8 +55,16 @@ export class HostMemory {
     };
   }
 
-  /** What the look has shown. `released`: of the unclaimed ones, those of which the store says that they were given back. */
-  learn(kept: HostKept, dead: readonly SandboxLeft[], released: readonly SandboxLeft[], nowMs: number): void {
+  /**
+   * What the look has shown. `released`: of the unclaimed ones, those of which the store says that they were given back. Answers with those
+   * of `dead` that have nothing on the host any more.
+   */
+  learn(
+    kept: HostKept,
+    dead: readonly SandboxLeft[],
+    released: readonly SandboxLeft[],
+    nowMs: number,
+  ): readonly SandboxKey[] {
     for (const key of kept.whole) {
       this.#seen.add(key);
       this.#begunMs.delete(key);
@@ -64,11 +73,13 @@ export class HostMemory {
     const failed = new Set(
       kept.drifts.filter(({ kind, outcome }) => kind === 'leftover' && outcome !== 'repaired').map((one) => one.object),
     );
-    for (const { sandbox } of dead) if (!failed.has(sandboxKey(sandbox))) this.#dying.delete(sandboxKey(sandbox));
+    const cleared = dead.map(({ sandbox }) => sandboxKey(sandbox)).filter((key) => !failed.has(key));
+    for (const key of cleared) this.#dying.delete(key);
     for (const left of released) {
       const key = sandboxKey(left.sandbox);
       if (!this.#dying.has(key)) this.#dying.set(key, { ...left, sinceMs: nowMs });
     }
+    return cleared;
   }
 
   /** When the first of what was seen may be acted on: what one that is dying left, what a plugin has begun. @param nowMs when the look began */
@@ -88,8 +99,6 @@ export class HostMemory {
     return { sandbox, ips: ipsOf(grant.address), routeTable: grant.eni.device.routeTable, standing };
   }
 }
-
-const leftOf = ({ sandbox, grant }: Lease): SandboxLeft => ({ sandbox, ips: ipsOf(grant.address) });
 
 function ipsOf({ ipv4, ipv6 }: Lease['grant']['address']): readonly string[] {
   return ipv6 === null ? [ipv4] : [ipv4, ipv6];

@@ -4,7 +4,9 @@
 import { type EventObject, fromCallback, fromPromise } from 'xstate';
 import { failureOf } from '../src/core/errors.ts';
 import { familyOf } from '../src/core/ip.ts';
+import type { Leftover } from '../src/core/leftover.ts';
 import type { RepairNews } from '../src/core/repair-ledger.ts';
+import type { SandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { EniKept, HostWanted, SandboxLeft } from '../src/ports/kernel.ts';
 import type { Log } from '../src/ports/log.ts';
@@ -13,7 +15,7 @@ import type { EniContext } from '../statecharts/eni-context.ts';
 import { kernelKeeperMachine, type Sweep, type Swept } from '../statecharts/kernel-keeper.ts';
 import { HostMemory } from './host-memory.ts';
 
-import { readCoolDowns } from './leases-on-disk.ts';
+import { readCoolDowns, readLeftovers } from './leases-on-disk.ts';
 import type { LivingNode } from './living.ts';
 import type { NodePorts } from './ports.ts';
 
@@ -28,9 +30,10 @@ export function kernelKeeperLogic({ kernel, store, clock, log, settings, living 
   const sweep = async ({ heldOff, thoroughFromMs }: Sweep): Promise<At<Swept>> => {
     const startMs = clock.nowMs();
     const thorough = startMs >= thoroughFromMs;
+    const leftovers = await left();
     const { nodeIp, enis, leases, claimed } = living();
     const wanted: HostWanted = {
-      ...memory.wanted(leases, claimed, startMs),
+      ...memory.wanted(leases, claimed, leftovers, startMs),
       enis: enis.flatMap((eni) => keptOf(eni, nodeIp)),
       heldOff: new Set(heldOff.filter(({ untilMs }) => untilMs > startMs).map(({ key }) => key)),
       thorough,
@@ -39,7 +42,8 @@ export function kernelKeeperLogic({ kernel, store, clock, log, settings, living 
     const kept = await kernel.keep(wanted);
     const atMs = clock.nowMs();
     const released = await releasedOf(kept.unclaimed);
-    memory.learn(kept, wanted.dead, released, atMs);
+    const cleared = memory.learn(kept, wanted.dead, released, atMs);
+    await strikeOut(cleared.filter((key) => leftovers.has(key)));
     await forget(
       wanted.dead,
       kept.drifts.some(({ kind }) => kind === 'leftover'),
@@ -47,6 +51,25 @@ export function kernelKeeperLogic({ kernel, store, clock, log, settings, living 
     log.debug({ ms: atMs - startMs, thorough, drifts: kept.drifts.length }, 'host looked at');
     const nextDueMs = memory.nextDueMs(startMs);
     return { atMs: clock.nowMs(), value: { drifts: kept.drifts, thorough, nextDueMs } };
+  };
+
+  /** What sandboxes may have left, as the disk has it. One that cannot be read now is asked again: nothing else waits for it. */
+  const left = async (): Promise<ReadonlyMap<SandboxKey, Leftover>> => {
+    try {
+      return await readLeftovers(store);
+    } catch (error) {
+      log.debug({ failure: failureOf(error) }, 'what released sandboxes may have left cannot be read');
+      return new Map();
+    }
+  };
+
+  /** Unsynced: a record that comes back costs one more look. */
+  const strikeOut = async (keys: readonly SandboxKey[]): Promise<void> => {
+    if (keys.length === 0) return;
+    const ops = keys.map((key) => ({ type: 'del', in: 'leftovers', key }) as const);
+    await store.write(ops, { synced: false }).catch((error: unknown) => {
+      log.debug({ failure: failureOf(error) }, 'what is gone from the host stays on record');
+    });
   };
 
   /** That nobody has a lease for it is one witness, and may be a store that was lost; that its address rests is another. */

@@ -3,6 +3,7 @@ import { fromPromise } from 'xstate';
 import { addressKey, halvesOf } from '../src/core/address.ts';
 import { failureOf } from '../src/core/errors.ts';
 import { type Grant, LEASE_VERSION, type Lease } from '../src/core/lease.ts';
+import { leftoverOf } from '../src/core/leftover.ts';
 import { reservationOf } from '../src/core/reservation.ts';
 import { sandboxKey } from '../src/core/sandbox.ts';
 import type { StoreOp } from '../src/ports/store.ts';
@@ -45,16 +46,20 @@ export function leaseLogic(
             { type: 'put', in: 'leases', key: sandboxKey(sandbox), value: lease },
             ...halvesOf(grant.address).map((key): StoreOp => ({ type: 'del', in: 'coolDowns', key })),
             { type: 'del', in: 'reservations', key: addressKey(grant.address) },
+            { type: 'del', in: 'leftovers', key: sandboxKey(sandbox) },
           ]),
           forget(grant),
         ]);
         return { atMs: clock.nowMs(), value: lease };
       }),
       erase: fromPromise(async ({ input: { lease, forGood } }) => {
-        const coolUntilMs = clock.nowMs() + coolDownMs;
-        const kept = forGood ? null : reservationOf(lease, clock.nowMs(), coolUntilMs);
+        const nowMs = clock.nowMs();
+        const coolUntilMs = nowMs + coolDownMs;
+        const kept = forGood ? null : reservationOf(lease, nowMs, coolUntilMs);
+        const key = sandboxKey(lease.sandbox);
         await store.write([
-          { type: 'del', in: 'leases', key: sandboxKey(lease.sandbox) },
+          { type: 'del', in: 'leases', key },
+          { type: 'put', in: 'leftovers', key, value: leftoverOf(lease, nowMs) },
           ...halvesOf(lease.grant.address).map(
             (key): StoreOp => ({ type: 'put', in: 'coolDowns', key, value: coolUntilMs }),
           ),

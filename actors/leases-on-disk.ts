@@ -2,6 +2,7 @@
 import type { Held, Holder } from '../src/core/address-book.ts';
 import type { CloudEni } from '../src/core/eni.ts';
 import { LEASE_VERSION, type Lease } from '../src/core/lease.ts';
+import { type Leftover, parseLeftover } from '../src/core/leftover.ts';
 import { parseReservation, type Reservation } from '../src/core/reservation.ts';
 import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Store } from '../src/ports/store.ts';
@@ -72,5 +73,16 @@ export async function readCoolDowns(store: Store): Promise<ReadonlyMap<string, n
   const records = await store.read('coolDowns');
   return new Map(
     records.flatMap(({ key, value }): [string, number][] => (typeof value === 'number' ? [[key, value]] : [])),
+  );
+}
+
+/** By sandbox. One that cannot be read is nobody's. */
+export async function readLeftovers(store: Store): Promise<ReadonlyMap<SandboxKey, Leftover>> {
+  const records = await store.read('leftovers');
+  return new Map(
+    records.flatMap(({ key, value }): [SandboxKey, Leftover][] => {
+      const leftover = parseLeftover(value);
+      return leftover === null || sandboxKey(leftover.sandbox) !== key ? [] : [[key, leftover]];
+    }),
   );
 }

@@ -17,6 +17,8 @@ export type Witnesses = {
   readonly leases: readonly Lease[];
   /** Addresses whose release is on disk. */
   readonly released: ReadonlyMap<string, number>;
+  /** Sandboxes whose release is on disk, and that the host may not have been cleared of yet. */
+  readonly left: ReadonlyMap<SandboxKey, unknown>;
   readonly pods: readonly HostPod[];
   /** The store holds all that it should. */
   readonly whole: boolean;
@@ -32,7 +34,7 @@ export type Rebuilt = {
   readonly heldBack: readonly Lease[];
 };
 
-export function rebuild({ enis, leases, released, pods, whole, bootId, nowMs, bindingOf }: Witnesses): Rebuilt {
+export function rebuild({ enis, leases, released, left, pods, whole, bootId, nowMs, bindingOf }: Witnesses): Rebuilt {
   const rebuilt: Lease[] = [];
   const heldBack: Lease[] = [];
   const leased = new Set(leases.map((lease) => lease.grant.address.ipv4));
@@ -52,8 +54,8 @@ export function rebuild({ enis, leases, released, pods, whole, bootId, nowMs, bi
       const backHeld = (with6 = ipv6): void => void heldBack.push(heldBackLease(ipv4, with6, binding, nowMs));
       if (leased.has(ipv4)) {
         backHeld();
-      } else if (released.has(ipv4)) {
-        // Its rest is on disk.
+      } else if (released.has(ipv4) || (pod?.sandbox != null && left.has(sandboxKey(pod.sandbox)))) {
+        // Its release is on disk.
       } else if (pod === null) {
         if (!whole) backHeld(loose.shift() ?? null);
       } else if (pod.sandbox === null || pod.routeTable === null || known.has(sandboxKey(pod.sandbox))) {

@@ -14,12 +14,13 @@ import { asCloudEni, parseRememberedEni, type RememberedEni } from '../src/core/
 import { type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import { STORE_VERSION, versionProblem } from '../src/core/store-meta.ts';
+import type { HostPod } from '../src/ports/host.ts';
 import type { AdoptedEni } from '../statecharts/adopted-eni.ts';
 import type { At } from '../statecharts/at.ts';
 import type { Remembered } from '../statecharts/node.ts';
 import { readMeta } from './claim-store.ts';
 import { readAnswers, readIntents } from './intents.ts';
-import { heldOn, readCoolDowns, readLeases, readReservations } from './leases-on-disk.ts';
+import { heldOn, readCoolDowns, readLeases, readLeftovers, readReservations } from './leases-on-disk.ts';
 import type { NodePorts } from './ports.ts';
 import { rebuild } from './rebuild.ts';
 
@@ -38,17 +39,20 @@ export function recallLogic({ store, host, clock, log, identity, unreadable, boo
     if (meta === null || !meta.whole || meta.remembersEnis !== true) return nothing;
     if (versionProblem(meta) !== null || meta.version < STORE_VERSION) return nothing;
     if (identity() !== null && identity() !== meta.instanceId) return nothing;
-    const [records, onDisk, coolUntilMs, reservations, intents, answers, bootId, pods, links] = await Promise.all([
-      store.read('enis'),
-      readLeases(store),
-      readCoolDowns(store),
-      readReservations(store),
-      readIntents(store, log),
-      readAnswers(store),
-      host.bootId(),
-      host.pods(),
-      host.links(),
-    ]);
+    const [records, onDisk, coolUntilMs, left, reservations, intents, answers, bootId, pods, links] = await Promise.all(
+      [
+        store.read('enis'),
+        readLeases(store),
+        readCoolDowns(store),
+        readLeftovers(store),
+        readReservations(store),
+        readIntents(store, log),
+        readAnswers(store),
+        host.bootId(),
+        host.pods(),
+        host.links(),
+      ],
+    );
     const known = records.flatMap(({ value }) => parseRememberedEni(value) ?? []);
     const ofThisBoot = known.filter((eni) => eni.bootId === bootId && eni.instanceId === meta.instanceId);
     const [first] = ofThisBoot;
@@ -61,7 +65,10 @@ export function recallLogic({ store, host, clock, log, identity, unreadable, boo
     const sure = doubted ? [] : ofThisBoot.filter((eni) => deviceOf(eni) !== undefined && !mayLose(eni, intents.open));
     // Given back, and the host still routes it to whoever had it.
     const leased = new Set(onDisk.leases.map(({ grant }) => grant.address.ipv4));
-    const used = new Set(pods.flatMap(({ ips }) => ips).filter((ip) => !leased.has(ip) && coolUntilMs.has(ip)));
+    const isDead = ({ sandbox }: HostPod): boolean => sandbox !== null && left.has(sandboxKey(sandbox));
+    const used = new Set(
+      pods.flatMap((pod) => pod.ips.filter((ip) => !leased.has(ip) && (coolUntilMs.has(ip) || isDead(pod)))),
+    );
     const enis = sure.map((eni): [RememberedEni, CloudEni] => [
       eni,
       asCloudEni(eni, { ipv4: eni.ipv4.filter((ip) => !used.has(ip)), ipv6: eni.ipv6 }),
@@ -80,6 +87,7 @@ export function recallLogic({ store, host, clock, log, identity, unreadable, boo
       enis: enis.map(([, eni]) => eni),
       leases: onDisk.leases,
       released: coolUntilMs,
+      left,
       pods,
       whole: true,
       bootId,

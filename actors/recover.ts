@@ -26,7 +26,7 @@ import { claimStore, markWhole } from './claim-store.ts';
 import type { EniMemory } from './eni-memory.ts';
 import { subnetOf } from './identify.ts';
 import { type Intents, readAnswers, readIntents } from './intents.ts';
-import { heldOn, readCoolDowns, readLeases, readReservations } from './leases-on-disk.ts';
+import { heldOn, readCoolDowns, readLeases, readLeftovers, readReservations } from './leases-on-disk.ts';
 import { look } from './look.ts';
 import type { NodePorts } from './ports.ts';
 import { rebuild } from './rebuild.ts';
@@ -46,9 +46,10 @@ export function recoverLogic(hands: RecoverHands) {
   return fromPromise<At<Recovered>, RecoverInput>(async ({ input, signal }) => {
     const { facts, settings } = input;
     const whole = await claimStore(hands, facts.instanceId);
-    const [onDisk, coolUntilMs, reservations, { open }, answers, bootId, pods, links] = await Promise.all([
+    const [onDisk, coolUntilMs, left, reservations, { open }, answers, bootId, pods, links] = await Promise.all([
       readLeases(store),
       readCoolDowns(store),
+      readLeftovers(store),
       readReservations(store),
       readIntents(store, log),
       readAnswers(store),
@@ -111,6 +112,7 @@ export function recoverLogic(hands: RecoverHands) {
       enis: managed,
       leases: onDisk.leases,
       released: coolUntilMs,
+      left,
       pods,
       whole,
       bootId,

@@ -11,6 +11,7 @@ export type Sublevel =
   | 'answers'
   | 'reservations'
   | 'coolDowns'
+  | 'leftovers'
   | 'enis'
   | 'pods'
   | 'inputs'
@@ -22,6 +23,7 @@ export const SUBLEVELS: readonly Sublevel[] = [
   'answers',
   'reservations',
   'coolDowns',
+  'leftovers',
   'enis',
   'pods',
   'inputs',

@@ -163,6 +163,12 @@ function checkHost(node: SimNode, { disturbed, witness, report }: RestOptions): 
     if (!keys.has(key) && !runs && !unknown && !ips.some((ip) => taken.has(ip)))
       report('7', `${name}: the host still has what was ${key}'s`);
   }
+  for (const [ip, key] of node.devices.rules) {
+    witness.checks += 1;
+    const runs = `${witness.held.get(ip)?.container}/eth0` === key;
+    if (!keys.has(key) && !runs && !taken.has(ip))
+      report('7', `${name}: the host still has rules about ${ip}, which was ${key}'s`);
+  }
 }
 
 /** Idle addresses are between the water marks as far as anything can be done about it. */

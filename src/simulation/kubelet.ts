@@ -323,7 +323,7 @@ export class Kubelet {
         container.pendingDels -= 1;
         const told = lease?.grant.address.ipv4 ?? null;
         this.#trace.line(node.index, container.id, `DEL ${told}`, this.#clock.nowMs());
-        node.devices.pods.delete(keyOf(container.id));
+        node.devices.podDeleted(keyOf(container.id), lease === null ? [] : halvesOf(lease.grant.address));
         container.deleted = order;
         if (order === container.sent) container.unsure = container.pendingAdds > 0 && container.unsure;
         if (told !== null) this.#owned(node, container.id, told);

@@ -32,6 +32,8 @@ export class HostDevices {
   readonly flaws = new Map<string, Set<Flaw>>();
   /** What plugins have made. */
   readonly pods = new Map<SandboxKey, PodObjects>();
+  /** Addresses that there are rules about, and the sandbox whose plugin made them. A namespace that goes takes its devices along, not these. */
+  readonly rules = new Map<string, SandboxKey>();
   readonly #watching = new Set<() => void>();
   /** By MAC. */
   readonly #links = new Map<string, { readonly ifindex: number; readonly name: string }>();
@@ -80,7 +82,21 @@ export class HostDevices {
 
   /** As a plugin does at the end of an ADD. */
   podMade(sandbox: Sandbox, ips: readonly string[], routeTable: number, marked: boolean): void {
-    this.pods.set(sandboxKey(sandbox), { sandbox, ips, routeTable, marked, flaws: new Set() });
+    const key = sandboxKey(sandbox);
+    this.pods.set(key, { sandbox, ips, routeTable, marked, flaws: new Set() });
+    for (const ip of ips) this.rules.set(ip, key);
+  }
+
+  /** As a plugin does at the end of a DEL: `told` are the addresses that the daemon named. */
+  podDeleted(key: SandboxKey, told: readonly string[]): void {
+    const ips = new Set([...told, ...(this.pods.get(key)?.ips ?? [])]);
+    this.pods.delete(key);
+    for (const ip of ips) if (!this.#isRouted(ip)) this.rules.delete(ip);
+  }
+
+  #isRouted(ip: string): boolean {
+    for (const { ips } of this.pods.values()) if (ips.includes(ip)) return true;
+    return false;
   }
 
   /** What the host tells of them to whoever has lost everything else. */
@@ -96,6 +112,7 @@ export class HostDevices {
   /** Every namespace, route and rule is gone, and devices have other numbers. */
   reboot(): void {
     this.pods.clear();
+    this.rules.clear();
     this.tables.clear();
     this.flaws.clear();
     const macs = [...this.#links.keys()].reverse();
@@ -144,10 +161,17 @@ export class HostDevices {
       if (this.#links.has(mac)) mend(this.#flawsOf(mac), mac, null);
       else drifts.push({ kind: 'eniDevice', object: mac, pod: null, outcome: 'beyondRepair', detail: null });
     }
-    for (const { sandbox } of dead) {
-      if (!this.pods.delete(sandboxKey(sandbox))) continue;
-      const pod = podKey(sandbox.pod);
-      drifts.push({ kind: 'leftover', object: sandboxKey(sandbox), pod, outcome: 'repaired', detail: null });
+    const leftover = (object: string, pod: string | null): void =>
+      void drifts.push({ kind: 'leftover', object, pod, outcome: 'repaired', detail: null });
+    for (const ip of enis.flatMap(({ freeIps }) => freeIps))
+      if (!this.#isRouted(ip) && this.rules.delete(ip)) leftover(`rules of ${ip}`, null);
+    const held = new Set(pods.flatMap(({ ips }) => ips));
+    for (const { sandbox, ips } of dead) {
+      const key = sandboxKey(sandbox);
+      const all = new Set([...ips, ...(this.pods.get(key)?.ips ?? [])]);
+      const wasThere = this.pods.delete(key);
+      const ruled = [...all].filter((ip) => !held.has(ip) && !this.#isRouted(ip) && this.rules.delete(ip));
+      if (wasThere || ruled.length > 0) leftover(key, podKey(sandbox.pod));
     }
     for (const { sandbox, standing } of pods) {
       const there = this.pods.get(sandboxKey(sandbox));

@@ -5,6 +5,7 @@
 import '../lab/in-box.ts';
 
 import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';
 import { HostKernel } from '../../src/adapters/datapath/host-kernel.ts';
 import { podRules } from '../../src/adapters/datapath/pod-plan.ts';
@@ -92,6 +93,24 @@ function foreign(live: Given, dead: Given): void {
   ip('link', 'set', 'cali0f0f0f0f0f0', 'alias', 'enactor:default/x eth0 sandbox-x', 'up');
 }
 
+/** Both tests with a daemon have one host. */
+function wipe(): void {
+  for (const line of ip('-br', 'link').split('\n')) {
+    const [name = ''] = line.split(/[@ ]/);
+    if (name.startsWith('cali')) ip('link', 'del', name);
+  }
+  for (const [family, vip] of [
+    ['-4', '10.99.0.1/32'],
+    ['-6', 'fd99::1/128'],
+  ] as const) {
+    const priorities = ip(family, 'rule').matchAll(/^(\d+):/gm);
+    for (const [, priority = ''] of priorities)
+      if (priority !== '0' && Number(priority) < 32_766) ip(family, 'rule', 'del', 'priority', priority);
+    ip(family, 'route', 'del', vip, 'dev', 'lo');
+    ip(family, 'route', 'flush', 'table', '1999');
+  }
+}
+
 t.test('B19: the sets of dead pods go, those of live ones and of others stay', async (t) => {
   const here = await machine(t, {
     ...{ ip_stack: 'dual', kernel_gather: '20ms', kernel_period: '300ms', leftover_grace: '200ms' },
@@ -111,6 +130,7 @@ t.test('B19: the sets of dead pods go, those of live ones and of others stay', a
   const [first] = live.values();
   if (first === undefined) throw new Error('no pod lives');
   foreign(first, vanished);
+  t.teardown(wipe);
   const before = state();
 
   const device = onHost(host, 'vanished', vanished);
@@ -144,6 +164,80 @@ t.test('B19: the sets of dead pods go, those of live ones and of others stay', a
   const thorough = Date.now();
   await daemon.until(async () => Date.now() - thorough > 400 && (await daemon.report()).state.includes('serving'));
   t.strictSame(state(), before);
+});
+
+/** With everything that remembers a sandbox gone but the record of its release: its lease, its rest, its address, the process that released it. */
+t.test('B19: what a sandbox left goes after a restart too, also when its address is nobody’s by then', async (t) => {
+  const config = {
+    ...{ ip_stack: 'dual', kernel_gather: '20ms', kernel_period: '300ms', cool_down: '50ms', pool_period: '100ms' },
+    ...{ gc_period: '200ms', gc_grace: '100ms', max_eni: 1, max_pool_size: 0, eni_min_age: '0s' },
+  };
+  const here = await machine(t, { ...config, leftover_grace: '1h' });
+  let daemon = here.start();
+  await daemon.serving();
+  const host = new Netlink(libc);
+  t.teardown(() => host.close());
+  const live = await given(here, 'live-0');
+  onHost(host, 'live-0', live);
+  const [vanished, released, again] = [
+    await given(here, 'vanished'),
+    await given(here, 'released'),
+    await given(here, 'again'),
+  ];
+  foreign(live, vanished);
+  t.teardown(wipe);
+  const before = state();
+
+  for (const [name, each] of [
+    ['vanished', vanished] as const,
+    ['released', released] as const,
+    ['again', again] as const,
+  ])
+    onHost(host, name, each);
+  // One pod's namespace is gone with its device, so that only rules are left; of another one the device is left without its route.
+  const [device] = sandboxDevice(named('vanished')).hostNames;
+  ip('link', 'del', device);
+  for (const family of ['-4', '-6'] as const)
+    ip(
+      family,
+      'route',
+      'del',
+      family === '-4' ? released.ips[0] : released.ips[1],
+      'dev',
+      sandboxDevice(named('released')).hostNames[0],
+    );
+  for (const name of ['vanished', 'released', 'again'])
+    t.match(await call(here.paths.jsonSocket, 'ReleaseIP', name), { status: 200 });
+  const gone = [...vanished.ips, ...released.ips, ...again.ips];
+  await daemon.until(async () => {
+    const has = here.cloud.model.truth(Date.now()).enis.flatMap(({ ipv4, ipv6 }) => [...ipv4, ...ipv6]);
+    return gone.every((each) => !has.includes(each));
+  });
+  t.ok(
+    state().some((line) => line.includes(vanished.ips[0])),
+    'the host still has it',
+  );
+  await daemon.kill();
+
+  const file = `${here.dir}/eni_conf`;
+  const written = JSON.parse(readFileSync(file, 'utf8')) as object;
+  writeFileSync(file, JSON.stringify({ ...written, leftover_grace: '200ms' }));
+  daemon = here.start();
+  await daemon.serving();
+  const missing = new Set<string>();
+  let now: string[] = [];
+  await daemon.until(async () => {
+    now = state();
+    for (const line of before) if (!now.includes(line)) missing.add(line);
+    return now.every((line) => before.includes(line));
+  });
+  t.strictSame([...missing], [], 'nothing of the live pod or of others was away for a moment');
+  t.strictSame(now, before);
+  const { leases } = await daemon.report();
+  t.strictSame(
+    leases.map(({ sandbox }) => sandbox.pod.name),
+    ['live-0'],
+  );
 });
 
 /** struct nlmsghdr, then struct fib_rule_hdr: family, length of the destination, of the source. */

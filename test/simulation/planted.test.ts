@@ -137,6 +137,17 @@ const planted: Record<string, Planted> = {
       host: { bootId: () => host.bootId(), links: () => host.links(), pods: async () => [] },
     }),
   },
+  'a release that leaves no record of what its sandbox may have left': {
+    invariant: '7',
+    seeds: [108, 130],
+    steps: 600,
+    plant: ({ store, ...rest }) => ({
+      ...rest,
+      store: over(store, {
+        write: (ops) => store.write(ops.filter((op) => op.in !== 'leftovers')),
+      }),
+    }),
+  },
   'a promise that is never kept': {
     invariant: '4 or alive',
     plant: ({ store, ...rest }) => ({

@@ -17,7 +17,7 @@ import { isServing } from '../../src/lab/node/debug-client.ts';
 import { Seeded } from '../../src/simulation/seeded.ts';
 import { eventually, Runtime, type Sandbox } from '../lab/whole-path.ts';
 import { Excuses } from './excuses.ts';
-import type { Lost } from './heartbeat.ts';
+import { type Lost, PATIENCE_MS } from './heartbeat.ts';
 import { Kubelet, type Tally } from './kubelet.ts';
 import { FLUSHES, Mischief } from './mischief.ts';
 import { Verdict } from './verdict.ts';
@@ -43,6 +43,8 @@ const LOW_TIDE = 2;
 const PROGRESS_MS = 5_000;
 const SERVING_MS = 60_000;
 const WATCH_MS = 100;
+/** Longer than this a timer of ours is late only where the whole machine stands still: what was measured meanwhile tells nothing of the node. */
+const HELD_UP_MS = 1_000;
 const IN_A_ROW_MS = 2_000;
 /** Below it the process is not the daemon yet. */
 const STARTED_KIB = 20_480;
@@ -104,6 +106,7 @@ class Churn {
     renewals: 0,
     excused: 0,
     lost: 0,
+    heldUp: 0,
     routingFaults: 0,
     startMaxMs: 0,
   };
@@ -161,8 +164,11 @@ class Churn {
       await this.#settle();
       await this.#runtime.invariants(this.#verdict, new Map(), this.#count.routingFaults);
     } finally {
+      // Also after a failure nothing may go on: a place that measures its pod would keep the process for ever.
       this.#over.abort();
       clearInterval(progress);
+      await Promise.allSettled([...pods, ...others]);
+      await Promise.all(kubelets.map((kubelet) => kubelet.end()));
       this.#mischief.close();
       await this.#runtime.end();
     }
@@ -287,6 +293,7 @@ class Churn {
     for (let going = true; going; ) {
       const lookedMs = performance.now();
       going = await this.#pause(WATCH_MS);
+      this.#noteHeldUp(lookedMs);
       const { routingFault } = this.#lab.refused();
       const [before, now] = [this.#excuses.why(lookedMs, null), this.#excuses.why(performance.now(), null)];
       if (routingFault > seen && before === null && now === null)
@@ -294,6 +301,14 @@ class Churn {
       seen = routingFault;
       this.#count.routingFaults = routingFault;
     }
+  }
+
+  /** A probe is given up by a timer of this process, which may come before the answer that has been here for long. */
+  #noteHeldUp(sinceMs: number): void {
+    const nowMs = performance.now();
+    if (nowMs - sinceMs < WATCH_MS + HELD_UP_MS) return;
+    this.#count.heldUp += 1;
+    this.#excuses.begun(sinceMs - PATIENCE_MS, 'this process was held up').untilMs = nowMs;
   }
 
   #lost({ ip, sentMs, why }: Lost): void {
@@ -364,7 +379,7 @@ class Churn {
 
   #summary(seed: number): string {
     const { adds, refused, dels, noDel, pluginsKilled, beats } = this.#tally;
-    const { kills, stops, flushes, renewals, excused, lost, routingFaults, startMaxMs } = this.#count;
+    const { kills, stops, flushes, renewals, excused, lost, heldUp, routingFaults, startMaxMs } = this.#count;
     const mutations = this.#runtime.mutations();
     const created = mutations.filter((line) => line.startsWith('CreateNetworkInterface')).length;
     return [
@@ -372,7 +387,7 @@ class Churn {
       `${adds} ADDs (${refused} refused and tried again), ${dels} DELs, ${noDel} pods without one, ${pluginsKilled} plugins killed`,
       `daemon killed ${kills} times and stopped ${stops} times, longest start ${Math.round(startMaxMs)} ms, at most ${Math.max(0, ...this.#memory)} MiB`,
       `${flushes} flushes, ${renewals} renewals by an agent, ${created} ENIs created, ${mutations.length} changing calls`,
-      `${beats} pings of pods, ${excused} lost while something was broken and ${lost} without a reason, longest silence ${Math.round(this.#longestGapMs)} ms, ${routingFaults} packets refused meanwhile`,
+      `${beats} pings of pods, ${excused} lost while something was broken and ${lost} without a reason, longest silence ${Math.round(this.#longestGapMs)} ms, ${routingFaults} packets refused meanwhile${heldUp === 0 ? '' : `, measuring held up ${heldUp} times`}`,
       `${this.#verdict.checks} comparisons of cloud, store and kernel, ${this.#verdict.failures.length} failures`,
     ].join('\n');
   }

@@ -7,7 +7,7 @@ import type { EchoSocket } from '../../src/lab/probe/echo-socket.ts';
 
 const EVERY_MS = 100;
 /** A machine that is busy takes its time; a veth loses nothing by itself. */
-const PATIENCE_MS = 3_000;
+export const PATIENCE_MS = 3_000;
 
 export type Lost = { readonly ip: string; readonly sentMs: number; readonly why: string };
 

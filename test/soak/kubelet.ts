@@ -81,6 +81,12 @@ export class Kubelet {
     if (this.#sandbox !== null) await this.#end('deleted', '');
   }
 
+  /** Nothing is measured any more, whatever lives; idempotent. */
+  async end(): Promise<void> {
+    await this.#heartbeat?.stop();
+    this.#heartbeat = null;
+  }
+
   /** Ends early when told to stop. */
   async #rest(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#options.stop }).catch(() => {});

@@ -31,7 +31,8 @@ export function keepHost(
     fixes.push(...eniFixes(view, eni, eniLinkIn(view.links, eni.mac, kinds), wanted.thorough));
     fixes.push(...strayRuleFixes(view, eni.freeIps));
   }
-  for (const left of wanted.dead) fixes.push(...leftoverFixes(view, veths, left));
+  const held = new Set(wanted.pods.flatMap(({ ips }) => ips));
+  for (const left of wanted.dead) fixes.push(...leftoverFixes(view, veths, left, held));
   for (const pod of wanted.pods) {
     const key = sandboxKey(pod.sandbox);
     const device = devices.get(key) ?? sandboxDevice(pod.sandbox);

@@ -119,14 +119,23 @@ function isSame(rule: Rule, wanted: NewRule): boolean {
   return rule.priority === wanted.priority && rule.table === wanted.table;
 }
 
-/** A sandbox that was given back: its device and what leads to it. What another sandbox has taken over stays. */
-export function leftoverFixes(view: HostView, veths: ReadonlyMap<string, Link>, left: SandboxLeft): Fix[] {
+/**
+ * A sandbox that was given back: its device and what leads to it. What another sandbox has taken over stays; of an address that is in `held`
+ * again the rules are its new holder's, whose plugin may have made them a moment ago.
+ */
+export function leftoverFixes(
+  view: HostView,
+  veths: ReadonlyMap<string, Link>,
+  left: SandboxLeft,
+  held: ReadonlySet<string>,
+): Fix[] {
   const device = sandboxDevice(left.sandbox);
   const link = veths.get(device.hostMac) ?? null;
   const ips = new Set([...left.ips, ...(link === null ? [] : view.addressesBehind(link))]);
   const pod = podKey(left.sandbox.pod);
   const rules = [...ips]
     .filter((ip) => {
+      if (held.has(ip)) return false;
       const route = view.routeTo(ip);
       return route === null || (link !== null && route.linkIndex === link.index);
     })
