@@ -9,7 +9,7 @@ import type { GarbageCollectorContext } from '../statecharts/garbage-collector-c
 import type { IdlePoolContext } from '../statecharts/idle-pool-context.ts';
 import type { KernelKeeperContext } from '../statecharts/kernel-keeper.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
-import type { NodeRef } from '../statecharts/node.ts';
+import type { NodeFacts, NodeRef } from '../statecharts/node.ts';
 import { ENI_FACTORY, GARBAGE_COLLECTOR, IDLE_POOL, KERNEL_KEEPER, LEASES } from '../statecharts/receptionist.ts';
 import { chartOf } from './observer.ts';
 import { statePath } from './state-path.ts';
@@ -52,8 +52,13 @@ export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
       reason: context?.reasons.get(request.requestId) ?? 'not looked at yet',
     })),
     ...hostOf(root.system.get(KERNEL_KEEPER) as AnyActorRef | undefined),
+    limits: limitsOf(node.context.facts),
     actors: actorsUnder(root as AnyActorRef, 'node', since),
   };
+}
+
+function limitsOf(facts: NodeFacts | null): NonNullable<NodeReport['limits']> | null {
+  return facts === null ? null : { enis: facts.eniCap, ipsPerEni: facts.ipv4PerEni };
 }
 
 function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {

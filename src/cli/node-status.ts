@@ -48,6 +48,7 @@ export function reportLines(report: NodeReport, nowMs: number, paint: Paint): st
   return [
     `node  ${paint(hue, state)}${report.missing.length > 0 ? `, missing ${report.missing.join(', ')}` : ''}`,
     ...(pool === null ? [] : [poolLine(pool, paint)]),
+    ...readinessLines(report, nowMs, paint),
     ...storeLines(report, nowMs, paint),
     ...(report.gc ? [gcLine(report.gc, nowMs)] : []),
     '',
@@ -97,6 +98,19 @@ export function reportLines(report: NodeReport, nowMs: number, paint: Paint): st
       const when = `${times(one.times)}, last ${forHowLong(nowMs - one.atMs)} ago`;
       return `${paint('yellow', 'refused')}  ${one.pod}: ${one.detail} (${when})`;
     }),
+  ];
+}
+
+/** What STATUS would be told, what is full, and since when the pods of this node are not watched; nothing while all is well. */
+function readinessLines({ readiness, room, podWatch }: NodeReport, nowMs: number, paint: Paint): string[] {
+  const { Code: code = 0, Message: message = '' } = readiness ?? {};
+  const { awaySinceMs = null, why = null, gaps = 0 } = podWatch ?? {};
+  return [
+    ...(code === 0 ? [] : [`ADD   ${paint('red', 'cannot be served')} (STATUS ${code}): ${message}`]),
+    ...(room?.full ? [`room  ${paint('yellow', 'full')}: ${room.why}`] : []),
+    ...(awaySinceMs === null
+      ? []
+      : [`pods  ${paint('yellow', `not watched for ${forHowLong(nowMs - awaySinceMs)}`)}: ${why} (gap ${gaps})`]),
   ];
 }
 

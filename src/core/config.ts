@@ -10,6 +10,7 @@ import { type ConfigIssue, ConfigRefused } from './config-refusal.ts';
 import { duration, period } from './duration-key.ts';
 import { familyOf, parseCidr } from './ip.ts';
 import { keeperKeys, keeperSettingsOf } from './keeper-settings.ts';
+import { kubeKeys, kubeSettingsOf } from './kube-settings.ts';
 import { LOG_LEVELS, type LogLevel } from './log-level.ts';
 import type { Keys } from './merge-patch.ts';
 import { placementSettingsOf, poolKeys } from './pool-keys.ts';
@@ -72,6 +73,7 @@ const cidrs = z
 const schema = z.strictObject({
   ...poolKeys,
   ...keeperKeys,
+  ...kubeKeys,
   access_key: unsaid(z.string()),
   access_secret: unsaid(z.string()),
   credential_path: unsaid(z.string()),
@@ -223,6 +225,7 @@ function configFrom(file: File, nodeName: string, notes: readonly ConfigIssue[],
   const settings: Settings = {
     ...placementSettingsOf(file, scaled),
     ...keeperSettingsOf(file, scaled),
+    ...kubeSettingsOf(file, scaled),
     nodeName,
     clusterId: file.cluster_id,
     ipStack: file.ip_stack === 'dual' ? 'dual' : 'ipv4',

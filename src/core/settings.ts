@@ -3,10 +3,11 @@
  * configuration has already divided them.
  */
 import { defaultKeeperSettings, type KeeperSettings } from './keeper-settings.ts';
+import { defaultKubeSettings, type KubeSettings } from './kube-settings.ts';
 import { defaultPlacementSettings, type PlacementSettings } from './placement-settings.ts';
 import type { ReservationRules } from './reservation.ts';
 
-type PolicySettings = PlacementSettings & KeeperSettings;
+type PolicySettings = PlacementSettings & KeeperSettings & KubeSettings;
 
 export type Settings = PolicySettings &
   ReservationRules & {
@@ -67,6 +68,7 @@ export const ASSIGN_MAX = 10;
 export const defaultSettings: Omit<Settings, 'nodeName'> = {
   ...defaultPlacementSettings,
   ...defaultKeeperSettings,
+  ...defaultKubeSettings,
   clusterId: '',
   ipStack: 'ipv4',
   minIdle: 0,

@@ -104,16 +104,56 @@ export type EventRequest = {
 
 export type EventReply = { readonly Succeed?: boolean; readonly Error?: string };
 
+/** An attachment as the runtime names it. */
+export type Attachment = { readonly ContainerId: string; readonly IfName: string };
+
+/** Of one network (the name in the CNI configuration), everything but these is to go. Source: CNI SPEC 1.1, GC. */
+export type GcRequest = { readonly NetworkName: string; readonly ValidAttachments: readonly Attachment[] };
+
+export type GcReply = {
+  /** What was released, so that the plugin can take its objects off the host. */
+  readonly Released?: readonly (Attachment & {
+    readonly K8sPodNamespace?: string;
+    readonly K8sPodName?: string;
+    readonly PodUid?: string;
+    readonly IPs?: readonly string[];
+  })[];
+};
+
+export type StatusRequest = { readonly NetworkName?: string };
+
+/** Whether an ADD could work now. Source: CNI SPEC 1.1, STATUS. */
+export type StatusReply = {
+  /** 0: it could; 50: it could not; 51: nor do existing pods have their whole network. */
+  readonly Code?: number;
+  readonly Message?: string;
+  /** It comes and goes with a restart: a node that could serve a moment ago is given time. */
+  readonly Passing?: boolean;
+};
+
 /** Method name -> request and reply; the path of the JSON form is `/<service>/<method>`. */
 export type BackendMethods = {
   readonly AllocIP: { readonly request: AllocIPRequest; readonly reply: AllocIPReply };
   readonly ReleaseIP: { readonly request: ReleaseIPRequest; readonly reply: ReleaseIPReply };
   readonly GetIPInfo: { readonly request: GetInfoRequest; readonly reply: GetInfoReply };
   readonly RecordEvent: { readonly request: EventRequest; readonly reply: EventReply };
+  readonly Gc: { readonly request: GcRequest; readonly reply: GcReply };
+  readonly Status: { readonly request: StatusRequest; readonly reply: StatusReply };
 };
 export type BackendMethod = keyof BackendMethods;
 
 export const BACKEND_SERVICE = 'rpc.TerwayBackend';
+/** What Terway has not. */
+export const NODE_SERVICE = 'enactor.v1.Node';
+
+export const serviceOf: Readonly<Record<BackendMethod, string>> = {
+  AllocIP: BACKEND_SERVICE,
+  ReleaseIP: BACKEND_SERVICE,
+  GetIPInfo: BACKEND_SERVICE,
+  RecordEvent: BACKEND_SERVICE,
+  Gc: NODE_SERVICE,
+  Status: NODE_SERVICE,
+};
 
 /** Connect's error body; `code` is the gRPC status in snake case. Source: Connect protocol, "Error End-Stream/Unary". */
 export type WireError = { readonly code: string; readonly message: string; readonly details?: readonly unknown[] };

@@ -12,7 +12,7 @@ import { DEFAULT_IF_NAME, type PodRef, podKey } from '../core/sandbox.ts';
 import { type Shaping, shapingOf } from '../core/shaping.ts';
 import { type EventRequest, IP_TYPE, type IPSet } from '../core/wire.ts';
 import type { Allocator } from '../ports/allocator.ts';
-import type { Backend } from '../ports/backend.ts';
+import type { TerwayBackend } from '../ports/backend.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Kubernetes } from '../ports/kubernetes.ts';
 import { systemClock } from './clock.ts';
@@ -43,7 +43,7 @@ const EVENT_MS = 10_000;
 
 const stack = { IPv4: true, IPv6: false };
 
-export function backendOver(parts: BackendParts): Backend {
+export function backendOver(parts: BackendParts): TerwayBackend {
   const { allocator, kubernetes, nodeName, serviceCidr, reservations, clock = systemClock } = parts;
   // As in the original: a pod that comes back to its address may have been deleted by the time that it is asked for.
   const sources = { ...parts, servesGone: (pod: KeptPod) => reserveMsOf(pod, reservations) > 0 };

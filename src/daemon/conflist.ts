@@ -2,23 +2,55 @@
  * The CNI configuration that makes kubelet call our plugin. It appears whole, by one rename, once ADD can succeed, and stays through
  * restarts and upgrades: without it containerd never calls DEL.
  *
- * Version 1.0.0: containerd 1.6 refuses 1.1.0. Source: CNI SPEC, section 1; libcni reads *.conf, *.conflist and *.json alone.
+ * It is finished outside the directory that the runtime watches: in the parent, or, where only the directory itself is mounted into our
+ * container, so that the parent is another file system, in a hidden folder of it, which runtimes pass over.
+ * `cniVersion` is 1.0.0, since containerd 1.6 refuses 1.1.0 alone; runtimes that read `cniVersions` take the newest they know, and call STATUS
+ * and GC. Source: CNI SPEC 1.1, section 1; libcni reads *.conf, *.conflist and *.json of the directory alone; cases/field P6, cases/bugs B30.
  */
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 export const CONFLIST_NAME = '10-enactor.conflist';
+const STAGING_NAME = '.enactor';
+/** Elsewhere the file may still be finished. */
+const NOT_HERE: readonly unknown[] = ['EXDEV', 'EROFS', 'EACCES', 'EPERM', 'ENOSPC'];
 
 export type Conflist = { readonly daemonSocket: string; readonly dataDir: string; readonly mtu: number };
+
+export function conflistText(conflist: Conflist): string {
+  const plugin = { type: 'enactor-cni', capabilities: { bandwidth: true }, ...conflist };
+  const versions = { cniVersion: '1.0.0', cniVersions: ['1.0.0', '1.1.0'] };
+  return `${JSON.stringify({ ...versions, name: 'enactor', plugins: [plugin] }, null, 2)}\n`;
+}
 
 /** Resolves to whether the file had to be written. Rejects with the system error, naming the path. */
 export async function installConflist(directory: string, conflist: Conflist): Promise<boolean> {
   const path = join(directory, CONFLIST_NAME);
-  const plugin = { type: 'enactor-cni', capabilities: { bandwidth: true }, ...conflist };
-  const text = `${JSON.stringify({ cniVersion: '1.0.0', name: 'enactor', plugins: [plugin] }, null, 2)}\n`;
+  const text = conflistText(conflist);
   if ((await readFile(path, 'utf8').catch(() => '')) === text) return false;
   await mkdir(directory, { recursive: true });
-  const unfinished = join(directory, `.${CONFLIST_NAME}.${process.pid}`);
+  try {
+    await place(text, join(dirname(directory), `.${CONFLIST_NAME}.${process.pid}`), path);
+  } catch (thrown) {
+    if (!NOT_HERE.includes((thrown as NodeJS.ErrnoException).code)) throw thrown;
+    const staging = join(directory, STAGING_NAME);
+    await mkdir(staging, { recursive: true, mode: 0o700 });
+    try {
+      await place(text, join(staging, CONFLIST_NAME), path);
+    } finally {
+      await rm(staging, { recursive: true, force: true });
+    }
+  }
+  const folder = await open(directory, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+  return true;
+}
+
+async function place(text: string, unfinished: string, path: string): Promise<void> {
   try {
     const file = await open(unfinished, 'w', 0o644);
     try {
@@ -29,8 +61,7 @@ export async function installConflist(directory: string, conflist: Conflist): Pr
     }
     await rename(unfinished, path);
   } catch (thrown) {
-    await rm(unfinished, { force: true });
+    await rm(unfinished, { force: true }).catch(() => {});
     throw thrown;
   }
-  return true;
 }

@@ -14,6 +14,7 @@ import type { RootLog } from '../adapters/logging/json-log.ts';
 import type { LogTap } from '../adapters/logging/log-tap.ts';
 import type { Config } from '../core/config.ts';
 import { EnactorError } from '../core/errors.ts';
+import { HEARTBEAT_PERIOD_MS } from '../core/heartbeat.ts';
 import type { Store } from '../ports/store.ts';
 import { backendOver } from './backend.ts';
 import { systemClock } from './clock.ts';
@@ -22,12 +23,18 @@ import { CONFLIST_NAME, installConflist } from './conflist.ts';
 import { type Exclusive, exclusive } from './exclusive.ts';
 import type { Flags } from './flags.ts';
 import { Gate } from './gate.ts';
+import { beat } from './heartbeat.ts';
 import { kubernetesLater } from './kubernetes-later.ts';
+import { NodePods } from './node-pods.ts';
 import { nodePorts } from './node-ports.ts';
+import { NodeRoom } from './node-room.ts';
+import { nodeService } from './node-service.ts';
 import { carryOutPendingDeletes } from './pending-deletes.ts';
 import { PodCopies } from './pod-copies.ts';
+import { readinessOf } from './readiness.ts';
 import { Refusals } from './refusals.ts';
 import { type Servers, startServers } from './servers.ts';
+import { ToldBeside } from './told-beside.ts';
 
 /** How long requests under way may take to end when the daemon is told to. */
 const DRAIN_MS = 10_000;
@@ -37,7 +44,7 @@ const PENDING_DELETES_MS = 2_000;
 const HELD_BACK_MS = 2_000;
 const POD_COPIES_MS = 60_000;
 const PATHS_MS = 1_000;
-const CONFLIST_RETRY_MS = 5_000;
+const CONFLIST_MS = 2_000;
 
 /**
  * Runs until `stop` fires; `onStarted` is called when everything is in place. Rejects with what kept it from starting or from going
@@ -66,7 +73,17 @@ export async function runDaemon(
     if (failing === null) await refuseNewerStore(store);
     else log.error({ ...failing }, 'the database cannot be opened yet: nothing is served until there is room');
     tellSetAside(store, log);
-    const introspection = () => (system === null ? null : refusals.beside(system.introspection));
+    const { settings, serviceCidr } = config;
+    const pods = new NodePods(systemClock);
+    const room = new NodeRoom({
+      clock: systemClock,
+      holdMs: settings.fullNodeHoldMs,
+      reservationsYield: settings.reservationsYield,
+      wanting: () => pods.census()?.wanting ?? null,
+    });
+    const told = new ToldBeside({ refusals, pods, room, fullNode: settings.fullNode });
+    const introspection = () => (system === null ? null : told.beside(system.introspection));
+    const report = () => introspection()?.report() ?? null;
     const servers = await startServers(flags, refusals.over(gate.front), introspection, {
       log,
       logTap: tap,
@@ -86,12 +103,18 @@ export async function runDaemon(
       log.info({ node: flags.nodeName, ms: Math.round(performance.now()), ...memory() }, 'daemon started');
       const kubernetes = await connecting;
       const { allocator } = system;
-      const { settings, serviceCidr } = config;
       const { nodeName } = flags;
-      const copies = new PodCopies({ store, kubernetes, nodeName, clock: systemClock, log: log.part('pods') });
-      gate.open(backendOver({ allocator, kubernetes, copies, nodeName, serviceCidr, reservations: settings }));
+      const copies = new PodCopies({ store, kubernetes, nodeName, clock: systemClock, log: log.part('pods'), pods });
+      const status = () => report()?.readiness ?? readinessOf(null, null, settings.fullNode);
+      gate.open({
+        ...backendOver({ allocator, kubernetes, copies, nodeName, serviceCidr, reservations: settings }),
+        ...nodeService({ allocator, report, status, clock: systemClock, log }),
+      });
       onStarted();
       const end = AbortSignal.any([stop, ending.signal]);
+      const heart = { dataDir: flags.dataDir, bootIdFile: flags.bootIdFile, clock: systemClock, log };
+      const beats = async () => (status().Code === 0 ? await beat(heart) : undefined);
+      void every(HEARTBEAT_PERIOD_MS, end, beats, system.whenServing(end));
       const heldBack = { ...system, host: ports.host, kubernetes, store, nodeName: flags.nodeName, log };
       void copies.follow(end);
       void every(POD_COPIES_MS, end, () => copies.tidy());
@@ -150,7 +173,10 @@ async function goOn(
   await Promise.race([ended, ...failures.map((one) => one.then(() => ended))]);
 }
 
-/** Waits until addresses can be had, then lets kubelet know. A directory that cannot be written is tried again. */
+/**
+ * Waits until addresses can be had, then lets kubelet know, and sees to it that it stays so: without the file containerd calls no DEL. A
+ * directory that cannot be written is tried again.
+ */
 async function serve(flags: Flags, config: Config, log: RootLog, system: NodeSystem, end: AbortSignal): Promise<void> {
   try {
     await system.whenServing(end);
@@ -161,16 +187,18 @@ async function serve(flags: Flags, config: Config, log: RootLog, system: NodeSys
   const directory = flags.cniConfDir;
   if (directory === null) return;
   const conflist = { daemonSocket: flags.jsonSocket, dataDir: flags.dataDir, mtu: config.settings.mtu };
-  while (!end.aborted) {
+  const path = join(directory, CONFLIST_NAME);
+  let first = true;
+  await every(CONFLIST_MS, end, async () => {
     try {
       const written = await installConflist(directory, conflist);
-      log.info({ path: join(directory, CONFLIST_NAME), written }, 'CNI configuration installed');
-      return;
+      if (first) log.info({ path, written }, 'CNI configuration installed');
+      else if (written) log.warn({ path }, 'the CNI configuration was deleted or changed: installed anew');
+      first = false;
     } catch (thrown) {
       log.error({ directory, err: thrown }, 'CNI configuration cannot be installed');
-      await sleep(CONFLIST_RETRY_MS, undefined, { signal: end }).catch(() => {});
     }
-  }
+  });
 }
 
 function tellSetAside(store: Store, log: RootLog): void {

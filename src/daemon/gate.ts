@@ -17,6 +17,8 @@ export class Gate {
     ReleaseIP: (request, call) => this.#pass('ReleaseIP', request, call),
     GetIPInfo: (request, call) => this.#pass('GetIPInfo', request, call),
     RecordEvent: (request, call) => this.#pass('RecordEvent', request, call),
+    Gc: (request, call) => this.#pass('Gc', request, call),
+    Status: (request, call) => this.#pass('Status', request, call),
   };
 
   open(backend: Backend): void {

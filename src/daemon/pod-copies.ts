@@ -10,6 +10,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Kubernetes, PodWatchEvent } from '../ports/kubernetes.ts';
 import type { Log } from '../ports/log.ts';
 import type { Store, StoreOp } from '../ports/store.ts';
+import type { NodePods } from './node-pods.ts';
 
 export type PodCopiesParts = {
   readonly store: Store;
@@ -17,6 +18,8 @@ export type PodCopiesParts = {
   readonly nodeName: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** Hears of the same events. */
+  readonly pods?: NodePods;
 };
 
 export class PodCopies {
@@ -47,10 +50,12 @@ export class PodCopies {
   /** Follows the node's pods until `signal` fires. Never rejects. */
   async follow(signal: AbortSignal): Promise<void> {
     const { kubernetes, nodeName, log } = this.#parts;
-    const trouble = (why: string): void => {
+    const trouble = (why: string | null): void => {
+      this.#parts.pods?.trouble(why);
       // Once for each time that it goes away.
-      if (!this.#away) log.warn({ why }, 'the pods of this node cannot be watched');
-      this.#away = true;
+      if (why !== null && !this.#away) log.warn({ why }, 'the pods of this node cannot be watched');
+      if (why === null && this.#away) log.info({}, 'the pods of this node are watched again');
+      this.#away = why !== null;
     };
     await this.tidy();
     await kubernetes.watchNodePods(nodeName, (event) => this.#take(event), signal, trouble).catch(() => {});
@@ -69,6 +74,7 @@ export class PodCopies {
 
   async #take(event: PodWatchEvent): Promise<void> {
     this.#away = false;
+    this.#parts.pods?.take(event);
     if (event.type === 'synced') {
       const there = new Set(event.pods.map(podKey));
       for (const pod of event.pods) this.#note(podKey(pod), copyOf(pod));

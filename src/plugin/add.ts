@@ -45,9 +45,9 @@ async function allocateAndAttach(context: VerbContext, sandbox: Sandbox, pod: Op
     const wanted = wantedFrom(reply, sandbox, configuration);
     const made = pod.attach(wanted);
     log.debug({ ...made, ips: wanted.ips, routeTable: wanted.routeTable }, 'pod attached');
-    const { ips, defaultRoute } = wanted;
+    const { ips, defaultRoute, mtu } = wanted;
     const { ifName, netns } = sandbox;
-    return { ...made, ips, defaultRoute, ifName, netns, gateway: datapath.gateway };
+    return { ...made, ips, mtu, defaultRoute, ifName, netns, gateway: datapath.gateway };
   } catch (error) {
     // Another ADD of this very sandbox was faster (they look before they ask, so both found nothing): it lives by the same lease.
     if (pod.isMade(sandbox)) {

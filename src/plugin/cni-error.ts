@@ -12,6 +12,10 @@ export const CNI_CODE = {
   invalidConfig: 7,
   invalidNetns: 8,
   tryAgainLater: 11,
+  /** STATUS: an ADD cannot be served. */
+  notAvailable: 50,
+  /** STATUS: nor can existing pods reach everything. */
+  limitedConnectivity: 51,
   /** CHECK found something missing; `msg` names it. */
   checkFailed: 100,
   /** CNI_IFNAME exists in the namespace already. */

@@ -1,11 +1,8 @@
-/**
- * The versions of the CNI specification whose shapes we print. 1.1.0 brings the verbs GC and STATUS and is not listed before
- * they work: a runtime that reads it there would rely on them.
- */
+/** The versions of the CNI specification whose shapes we print. 1.1.0 brings the verbs GC and STATUS. */
 import { CNI_CODE, CniError } from './cni-error.ts';
 
-export const SUPPORTED_VERSIONS: readonly string[] = ['0.3.0', '0.3.1', '0.4.0', '1.0.0'];
-export const NEWEST_VERSION = '1.0.0';
+export const SUPPORTED_VERSIONS: readonly string[] = ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'];
+export const NEWEST_VERSION = '1.1.0';
 /** What a configuration without cniVersion means. Source: libcni, types/internal. */
 export const IMPLIED_VERSION = '0.1.0';
 

@@ -31,6 +31,8 @@ export type Configuration = {
   readonly shaping: Shaping;
   /** As it came; undefined when absent. */
   readonly prevResult: unknown;
+  /** GC's: as it came, undefined when absent. The second key is what libcni wrote before the specification had the first. */
+  readonly attachments: unknown;
 };
 
 type Json = Readonly<Record<string, unknown>>;
@@ -55,6 +57,7 @@ export function parseConfiguration(bytes: Buffer): Configuration {
     debug: booleanKey(json, 'debug'),
     shaping: shapingIn(json),
     prevResult: json.prevResult ?? undefined,
+    attachments: json['cni.dev/valid-attachments'] ?? json['cni.dev/attachments'] ?? undefined,
   };
 }
 

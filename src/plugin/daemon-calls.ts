@@ -6,7 +6,7 @@
  */
 import { type BackendClient, BackendError } from '../adapters/http/backend-client.ts';
 import type { Sandbox } from '../core/sandbox.ts';
-import type { AllocIPReply, GetInfoReply, ReleaseIPReply } from '../core/wire.ts';
+import type { AllocIPReply, Attachment, GcReply, GetInfoReply, ReleaseIPReply, StatusReply } from '../core/wire.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
 
 export type CallLimits = {
@@ -15,6 +15,8 @@ export type CallLimits = {
   readonly releaseMs: number;
   readonly infoMs: number;
   readonly eventMs: number;
+  readonly gcMs: number;
+  readonly statusMs: number;
   /** How long a refused connection is tried again. */
   readonly refusedMs: number;
   readonly retryMs: number;
@@ -26,6 +28,8 @@ export const DEFAULT_CALL_LIMITS: CallLimits = {
   releaseMs: 6_000,
   infoMs: 20_000,
   eventMs: 1_000,
+  gcMs: 60_000,
+  statusMs: 1_000,
   refusedMs: 2_000,
   retryMs: 50,
 };
@@ -68,6 +72,17 @@ export class DaemonCalls {
     const request = { ...podOf(sandbox), IfName: sandbox.ifName };
     const options = { timeoutMs: this.#limits.infoMs, signal };
     return this.#whileRefused(() => this.#client.call('GetIPInfo', request, options), signal);
+  }
+
+  gc(network: string, valid: readonly Attachment[], signal: AbortSignal): Promise<GcReply> {
+    const request = { NetworkName: network, ValidAttachments: valid };
+    const options = { timeoutMs: this.#limits.gcMs, signal };
+    return this.#whileRefused(() => this.#client.call('Gc', request, options), signal);
+  }
+
+  /** Asked once: whoever wants to know now does not wait for a daemon that is being restarted. */
+  status(network: string, signal: AbortSignal): Promise<StatusReply> {
+    return this.#client.call('Status', { NetworkName: network }, { timeoutMs: this.#limits.statusMs, signal });
   }
 
   /** Tells the pod's owner why it has no network. Never rejects and never waits long. */

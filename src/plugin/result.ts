@@ -1,10 +1,10 @@
 /**
  * The result of ADD in the shape of the configuration's version: 0.x says the family of each address and prints `dns`, 1.x
- * does neither.
+ * does neither; 1.1.0 adds the MTU of both ends.
  *
  * It tells what is in the kernel: the pod's address stands alone (/32, /128), its gateway is the link-local one, and the host's
  * end is listed with no sandbox. (Terway tells the vSwitch's mask and gateway instead.)
- * Source: CNI SPEC 0.3.0 to 1.0.0, "Result".
+ * Source: CNI SPEC 0.3.0 to 1.1.0, "Result".
  */
 import { type Family, familyOf } from '../core/ip.ts';
 
@@ -15,18 +15,21 @@ export type AddOutcome = {
   readonly hostMac: string;
   readonly podMac: string;
   readonly ips: readonly string[];
+  readonly mtu: number;
   readonly gateway: Readonly<Record<Family, string>>;
   readonly defaultRoute: boolean;
 };
 
+const MTU_SINCE: readonly string[] = ['1.1.0'];
 const HOST_END = 0;
 const POD_END = 1;
 
 export function addResult(cniVersion: string, outcome: AddOutcome): Record<string, unknown> {
   const old = cniVersion.startsWith('0.');
-  const interfaces: Record<string, string>[] = [];
-  interfaces[HOST_END] = { name: outcome.hostName, mac: outcome.hostMac };
-  interfaces[POD_END] = { name: outcome.ifName, mac: outcome.podMac, sandbox: outcome.netns };
+  const mtu = MTU_SINCE.includes(cniVersion) ? { mtu: outcome.mtu } : {};
+  const interfaces: Record<string, string | number>[] = [];
+  interfaces[HOST_END] = { name: outcome.hostName, mac: outcome.hostMac, ...mtu };
+  interfaces[POD_END] = { name: outcome.ifName, mac: outcome.podMac, ...mtu, sandbox: outcome.netns };
   const ips = outcome.ips.map((ip) => ({
     ...(old ? { version: `${familyOf(ip)}` } : {}),
     interface: POD_END,

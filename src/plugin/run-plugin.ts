@@ -10,9 +10,11 @@ import { NEWEST_VERSION, requireVersion, SUPPORTED_VERSIONS } from './cni-versio
 import { type Configuration, parseConfiguration, versionIn } from './configuration.ts';
 import { type CallLimits, DaemonCalls } from './daemon-calls.ts';
 import { del } from './del.ts';
+import { gc } from './gc.ts';
 import { type Environment, type Invocation, parseInvocation } from './invocation.ts';
 import { pluginLog } from './plugin-log.ts';
 import type { PodDatapath } from './pod-datapath.ts';
+import { status } from './status.ts';
 import type { VerbContext } from './verb.ts';
 
 export type PluginPorts = {
@@ -55,6 +57,8 @@ async function runVerb(ports: PluginPorts, invocation: Invocation, configuration
     ADD: add,
     DEL: del,
     CHECK: check,
+    GC: gc,
+    STATUS: status,
   };
   const verb = verbs[invocation.command];
   if (verb === undefined) {

@@ -18,3 +18,7 @@ export type Backend = {
     call: Call,
   ) => Promise<BackendMethods[M]['reply']>;
 };
+
+/** Those of Terway's own service. */
+export type TerwayBackend = Pick<Backend, 'AllocIP' | 'ReleaseIP' | 'GetIPInfo' | 'RecordEvent'>;
+export type NodeService = Pick<Backend, 'Gc' | 'Status'>;

@@ -6,6 +6,7 @@ import type { JournalPage, JournalQuery } from '../core/input-journal.ts';
 import type { Lease } from '../core/lease.ts';
 import type { Considered } from '../core/placement-view.ts';
 import type { RepairEntry } from '../core/repair-ledger.ts';
+import type { StatusReply } from '../core/wire.ts';
 
 export type { AddressState } from '../core/address-book.ts';
 
@@ -144,6 +145,22 @@ export type GcReport = {
   readonly lastFailure: string | null;
 };
 
+/** How the watch of the node's pods fares. */
+export type PodWatchReport = {
+  /** When all pods were last listed, and when anything was last heard; null before the first time. */
+  readonly syncedAtMs: number | null;
+  readonly heardAtMs: number | null;
+  /** Since when it has been away: what happened meanwhile is not known yet. */
+  readonly awaySinceMs: number | null;
+  /** Of the last failure, also after it is over. */
+  readonly why: string | null;
+  /** How often it has gone away since the daemon started. */
+  readonly gaps: number;
+};
+
+/** Whether the node can take one more pod, and since when it could not. */
+export type RoomReport = { readonly full: boolean; readonly free: number; readonly why: string };
+
 export type NodeReport = {
   readonly state: string;
   /** What is missing while the node is starting, recovering or degraded. */
@@ -169,6 +186,13 @@ export type NodeReport = {
   readonly store?: StoreState;
   /** The newest first. The daemon's own, beside what the actors tell, so absent in theirs. */
   readonly refusals?: readonly Refusal[];
+  /** The daemon's own too. */
+  readonly podWatch?: PodWatchReport;
+  readonly room?: RoomReport | null;
+  /** What the plugin's STATUS would be told. */
+  readonly readiness?: StatusReply;
+  /** What the instance type and the settings allow; null until the node knows itself. */
+  readonly limits?: { readonly enis: number; readonly ipsPerEni: number } | null;
 };
 
 export interface Introspection {

@@ -63,14 +63,15 @@ export interface Kubernetes {
   listNodePods(nodeName: string, signal: AbortSignal): Promise<Pod[]>;
   /**
    * Calls `onEvent` in order until `signal` fires, then resolves; it never rejects. It lives through closed connections, servers that
-   * are away and expired versions, with growing pauses in between. `onTrouble` hears of each failure, for the log. An event is
-   * handed over when the promise of the one before has settled: a slow reader slows the watch, it does not pile up.
+   * are away and expired versions, with growing pauses in between. `onTrouble` hears of each failure, and null when the watch is open
+   * again after one. An event is handed over when the promise of the one before has settled: a slow reader slows the watch, it does
+   * not pile up.
    */
   watchNodePods(
     nodeName: string,
     onEvent: (event: PodWatchEvent) => void | Promise<void>,
     signal: AbortSignal,
-    onTrouble?: (why: string) => void,
+    onTrouble?: (why: string | null) => void,
   ): Promise<void>;
   getNode(name: string, signal: AbortSignal): Promise<Node | null>;
   /** Follows one node as `watchNodePods` follows pods: each version there is, null while there is none. */
@@ -78,7 +79,7 @@ export interface Kubernetes {
     name: string,
     onNode: (node: Node | null) => void | Promise<void>,
     signal: AbortSignal,
-    onTrouble?: (why: string) => void,
+    onTrouble?: (why: string | null) => void,
   ): Promise<void>;
   /** The same for the data of one ConfigMap. */
   watchConfigMap(
@@ -86,7 +87,7 @@ export interface Kubernetes {
     name: string,
     onData: (data: ConfigMapData | null) => void | Promise<void>,
     signal: AbortSignal,
-    onTrouble?: (why: string) => void,
+    onTrouble?: (why: string | null) => void,
   ): Promise<void>;
   /** The same event again within minutes raises the count of the first. */
   recordEvent(event: KubeEvent, signal: AbortSignal): Promise<void>;

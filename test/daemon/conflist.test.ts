@@ -10,6 +10,7 @@ t.test('conflist: it is what the runtime reads, written whole, and only when it 
   t.equal(await installConflist(directory, conflist), true);
   t.strictSame(JSON.parse(readFileSync(join(directory, CONFLIST_NAME), 'utf8')), {
     cniVersion: '1.0.0',
+    cniVersions: ['1.0.0', '1.1.0'],
     name: 'enactor',
     plugins: [
       {

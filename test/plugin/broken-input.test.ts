@@ -143,7 +143,7 @@ test('plugin input: stdin, each fault with its code [6-8, 11, 12]', { skip }, as
       { code: 7, msg: /"name" is missing/ },
     ],
     ['version a number', { stdin: conf({ cniVersion: 1 }) }, { code: 6, msg: /"cniVersion"/ }],
-    ...['9.9.9', '1.1', '1.1.0.0', 'abc', '1.1.0'].map((cniVersion): [string, Given, Expected] => [
+    ...['9.9.9', '1.1', '1.1.0.0', 'abc', '1.2.0'].map((cniVersion): [string, Given, Expected] => [
       `ADD at ${cniVersion}`,
       { stdin: conf({ cniVersion }) },
       { code: 1, msg: new RegExp(`"${cniVersion}".*"1.0.0"`) },
@@ -159,9 +159,9 @@ test('plugin input: stdin, each fault with its code [6-8, 11, 12]', { skip }, as
     ['GC at 1.0.0', { env: env('GC'), stdin: conf() }, { code: 1, msg: /GC needs.*1\.1\.0/ }],
     ['STATUS at 1.0.0', { env: env('STATUS'), stdin: conf() }, { code: 1, msg: /STATUS needs.*1\.1\.0/ }],
     [
-      'GC at 1.1.0',
+      'GC at 1.1.0 without a list',
       { env: env('GC'), stdin: conf({ cniVersion: '1.1.0' }) },
-      { code: 1, msg: /incompatible.*1\.1\.0/ },
+      { code: 7, msg: /valid-attachments" is missing/ },
     ],
     ['mtu', { stdin: conf({ mtu: 'big' }) }, { code: 7, msg: /"mtu"/ }],
     ['runtimeConfig', { stdin: conf({ runtimeConfig: [] }) }, { code: 7, msg: /"runtimeConfig"/ }],
@@ -198,12 +198,12 @@ test('plugin input: keys we do not know are ignored, of two equal keys the last 
 });
 
 test('plugin input: VERSION echoes, needs nothing else, and reads no sense into nonsense', { skip }, async (t) => {
-  const supportedVersions = ['0.3.0', '0.3.1', '0.4.0', '1.0.0'];
+  const supportedVersions = ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'];
   const cases: [Given, string][] = [
     [{ stdin: '{"cniVersion":"0.4.0"}' }, '0.4.0'],
-    [{ stdin: '' }, '1.0.0'],
-    [{ stdin: '{' }, '1.0.0'],
-    [{ redirect: '<&-' }, '1.0.0'],
+    [{ stdin: '' }, '1.1.0'],
+    [{ stdin: '{' }, '1.1.0'],
+    [{ redirect: '<&-' }, '1.1.0'],
   ];
   for (const [given, cniVersion] of cases) {
     const ran = await startPlugin(null, { env: { CNI_COMMAND: 'VERSION' }, ...given });

@@ -3,7 +3,14 @@
  * request. The real daemon's variant of these tests is elsewhere; this one fails in ways a real daemon is hard to bring to.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AllocIPReply, AllocIPRequest, NetConf, ReleaseIPRequest } from '../../src/core/wire.ts';
+import type {
+  AllocIPReply,
+  AllocIPRequest,
+  GcRequest,
+  NetConf,
+  ReleaseIPRequest,
+  StatusReply,
+} from '../../src/core/wire.ts';
 
 export type Call = {
   readonly method: string;
@@ -27,6 +34,7 @@ export class FakeDaemon {
   /** Changes what AllocIP and GetIPInfo answer. */
   shape: (reply: AllocIPReply) => AllocIPReply = (reply) => reply;
   dual = false;
+  status: StatusReply = { Code: 0 };
   /** containerId/ifName -> number of the address. */
   readonly leases = new Map<string, number>();
   #next = 10;
@@ -102,6 +110,17 @@ export class FakeDaemon {
       const number = this.leases.get(key);
       return number === undefined ? { Success: false, Error: 1 } : this.shape(this.#lease(number, String(body.IfName)));
     }
+    if (method === 'Gc') {
+      const valid = (body as GcRequest).ValidAttachments.map(({ ContainerId, IfName }) => `${ContainerId}/${IfName}`);
+      const gone = [...this.leases].filter(([each]) => !valid.includes(each));
+      for (const [each] of gone) this.leases.delete(each);
+      const Released = gone.map(([each, number]) => {
+        const [ContainerId = '', IfName = ''] = each.split('/');
+        return { ContainerId, IfName, K8sPodNamespace: 'default', K8sPodName: 'web-0', IPs: [`192.168.0.${number}`] };
+      });
+      return { Released };
+    }
+    if (method === 'Status') return this.status;
     return { Succeed: true };
   }
 

@@ -66,14 +66,21 @@ test('plugin: ADD gives a pod its address, CHECK finds it, DEL takes all away, t
 
 test('plugin: the result has the shape of each version', { skip }, async (t) => {
   const host = new TestNamespace(t, 'host');
-  for (const cniVersion of ['0.3.0', '0.3.1', '0.4.0', '1.0.0']) {
+  for (const cniVersion of ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0']) {
     const pod = new TestNamespace(t, 'pod');
     const { conf, env } = await pluginBench(t, pod);
     const added = await startPlugin(host, { env: env('ADD'), stdin: conf({ cniVersion }) });
     t.equal(added.exitCode, 0, added.stdout);
-    const result = added.json() as { cniVersion: string; ips: { version?: string }[]; dns?: object };
+    const result = added.json() as {
+      cniVersion: string;
+      ips: { version?: string }[];
+      dns?: object;
+      interfaces: object[];
+    };
     t.equal(result.cniVersion, cniVersion);
     t.equal(result.ips[0]?.version, cniVersion.startsWith('0.') ? '4' : undefined);
+    const mtus = result.interfaces.map((one) => ('mtu' in one ? one.mtu : null));
+    t.strictSame(mtus, cniVersion === '1.1.0' ? [1400, 1400] : [null, null]);
     t.strictSame(result.dns, cniVersion.startsWith('0.') ? {} : undefined);
     t.equal((await startPlugin(host, { env: env('DEL'), stdin: conf({ cniVersion }) })).exitCode, 0);
   }

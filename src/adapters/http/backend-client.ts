@@ -5,7 +5,7 @@
  * costs a third of what node:http does. Source: connectrpc.com/docs/protocol, unary requests; facts/ground, plugin start-up.
  */
 import { innerTimeoutMs, socketPathProblem } from '../../core/limits.ts';
-import { BACKEND_SERVICE, type BackendMethod, type BackendMethods } from '../../core/wire.ts';
+import { type BackendMethod, type BackendMethods, serviceOf } from '../../core/wire.ts';
 
 export type PostRequest = {
   readonly socketPath: string;
@@ -85,7 +85,7 @@ async function call<M extends BackendMethod>(
   try {
     answer = await post({
       socketPath,
-      path: `/${BACKEND_SERVICE}/${method}`,
+      path: `/${serviceOf[method]}/${method}`,
       headers,
       body: JSON.stringify(request),
       signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),

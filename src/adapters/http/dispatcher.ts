@@ -8,8 +8,8 @@ import { DAEMON_DEADLINE_MS, innerTimeoutMs } from '../../core/limits.ts';
 import type { BackendMethod, BackendMethods } from '../../core/wire.ts';
 import type { Backend } from '../../ports/backend.ts';
 
-/** One request, JSON or proto. The largest real one is an event's message. */
-export const REQUEST_MAX_BYTES = 64 * 1024;
+/** One request, JSON or proto. The largest real one is Gc's, with every attachment of a node. */
+export const REQUEST_MAX_BYTES = 256 * 1024;
 
 const text = z.string().default('');
 const ipSet = z.object({ IPv4: z.string().optional(), IPv6: z.string().optional() });
@@ -37,6 +37,12 @@ const requests = {
     Reason: text,
     Message: text,
   }),
+  Gc: z.object({
+    NetworkName: text,
+    // Not `[]` when it is missing: that would mean that nothing is valid.
+    ValidAttachments: z.array(z.object({ ContainerId: z.string().min(1), IfName: z.string().min(1) })),
+  }),
+  Status: z.object({ NetworkName: text }),
 } as const satisfies Record<BackendMethod, z.ZodType>;
 
 export function isBackendMethod(name: string): name is BackendMethod {

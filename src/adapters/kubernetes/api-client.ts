@@ -19,6 +19,8 @@ export type ApiCall = {
 
 /** Credentials are read again this often: tokens in files rotate. */
 const CREDENTIALS_MS = 60_000;
+/** A server under load queues a watch for longer than a read. */
+const HEAD_TIMES = 3;
 const BODY_MAX_BYTES = 64 << 20;
 const LINE_MAX_CHARS = 16 << 20;
 
@@ -44,11 +46,23 @@ export class ApiClient {
 
   /**
    * The lines of a 2xx answer as they come; the next is read when the caller asks for it. Ends when the server ends it in good order.
-   * Rejects as `json` does, also when nothing at all has come for `silenceMs`.
+   * Rejects as `json` does, also when its head has not come within a few times the bound of a call, or nothing at all for `silenceMs`.
    */
-  async *lines(call: ApiCall, silenceMs: number, signal: AbortSignal): AsyncGenerator<string> {
+  async *lines(
+    call: ApiCall,
+    silenceMs: number,
+    signal: AbortSignal,
+    opened: () => void = () => {},
+  ): AsyncGenerator<string> {
     const never = new AbortController().signal;
-    const response = await this.#guard(call, signal, never, () => this.#open(call, signal, silenceMs));
+    const late = new AbortController();
+    // Also while a connection is being made, which a socket's own timeout does not cover.
+    const timer = setTimeout(() => late.abort(), this.#timeoutMs * HEAD_TIMES);
+    const either = AbortSignal.any([signal, late.signal]);
+    const response = await this.#guard(call, signal, late.signal, () => this.#open(call, either, silenceMs)).finally(
+      () => clearTimeout(timer),
+    );
+    opened();
     response.setEncoding('utf8');
     const chunks = response[Symbol.asyncIterator]();
     let rest = '';

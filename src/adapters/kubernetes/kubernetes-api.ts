@@ -28,6 +28,8 @@ const PACE: WatchPace = {
   maxPauseMs: 30_000,
   steadyMs: 10_000,
   watchSeconds: 300,
+  relistMs: 900_000,
+  silenceMarginMs: 30_000,
   fraction: Math.random,
 };
 
@@ -90,7 +92,7 @@ class KubernetesApi implements Kubernetes {
     nodeName: string,
     onEvent: (event: PodWatchEvent) => void | Promise<void>,
     signal: AbortSignal,
-    onTrouble: (why: string) => void = () => {},
+    onTrouble: (why: string | null) => void = () => {},
   ): Promise<void> {
     return podWatch(this.#client, nodeName, onEvent, this.#pace).run(signal, onTrouble);
   }
@@ -99,7 +101,7 @@ class KubernetesApi implements Kubernetes {
     name: string,
     onNode: (node: Node | null) => void | Promise<void>,
     signal: AbortSignal,
-    onTrouble: (why: string) => void = () => {},
+    onTrouble: (why: string | null) => void = () => {},
   ): Promise<void> {
     const watched = { what: 'the node', path: '/api/v1/nodes', name, read: nodeOf };
     return singleWatch(this.#client, watched, onNode, this.#pace).run(signal, onTrouble);
@@ -110,7 +112,7 @@ class KubernetesApi implements Kubernetes {
     name: string,
     onData: (data: ConfigMapData | null) => void | Promise<void>,
     signal: AbortSignal,
-    onTrouble: (why: string) => void = () => {},
+    onTrouble: (why: string | null) => void = () => {},
   ): Promise<void> {
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/configmaps`;
     const watched = { what: 'a config map', path, name, read: configMapData };

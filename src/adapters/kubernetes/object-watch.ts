@@ -3,6 +3,9 @@
  *
  * Between two watches there is always a pause, since a server or proxy that closes at once must not be asked in a busy loop: it
  * doubles while watches are short and starts over after one that has lived for a while.
+ *
+ * How long a change may go unnoticed when a connection dies silently: `watchSeconds` (the server's own timeout for a watch) and
+ * `silenceMarginMs`, together 5.5 minutes, and a pause. Whatever else may be lost is found by the list that is made anew every `relistMs`.
  * Source: Kubernetes API concepts, "Efficient detection of changes"; client-go reflector.
  */
 import { setTimeout as wait } from 'node:timers/promises';
@@ -18,6 +21,10 @@ export type WatchPace = {
   readonly steadyMs: number;
   /** Asked of the server for each watch. */
   readonly watchSeconds: number;
+  /** A connection that is silent for this much longer than the watch was to live is dead. */
+  readonly silenceMarginMs: number;
+  /** All objects are listed anew when a watch ends this long after the last list. */
+  readonly relistMs: number;
   /** Uniform in [0, 1). */
   readonly fraction: () => number;
 };
@@ -38,9 +45,6 @@ export type WatchEvent<T> =
   | { readonly type: 'synced'; readonly items: readonly T[] }
   | { readonly type: 'changed' | 'gone'; readonly item: T };
 
-/** A connection that is silent for this much longer than the watch was to live is dead. */
-const SILENCE_MARGIN_MS = 30_000;
-
 export class ObjectWatch<T> {
   readonly #client: ApiClient;
   readonly #watched: Watched<T>;
@@ -48,6 +52,7 @@ export class ObjectWatch<T> {
   readonly #pace: WatchPace;
   /** Where the next watch starts; null: list first. */
   #version: string | null = null;
+  #listedMs = 0;
 
   constructor(
     client: ApiClient,
@@ -61,17 +66,23 @@ export class ObjectWatch<T> {
     this.#pace = pace;
   }
 
-  /** Resolves when `signal` fires. */
-  async run(signal: AbortSignal, onTrouble: (why: string) => void): Promise<void> {
+  /** Resolves when `signal` fires. `onTrouble` hears of each failure, and null when the watch is open again. */
+  async run(signal: AbortSignal, onTrouble: (why: string | null) => void): Promise<void> {
     let short = 0;
+    let away = false;
+    const opened = (): void => {
+      if (away) onTrouble(null);
+      away = false;
+    };
     while (!signal.aborted) {
       const startMs = performance.now();
       try {
-        await this.#follow(signal);
+        await this.#follow(signal, opened);
       } catch (error) {
         if (signal.aborted) return;
         // What the reader has missed is not known, unless it is the connection alone that failed.
         if (isGone(error) || isAhead(error) || !(error instanceof KubernetesError)) this.#version = null;
+        away = true;
         onTrouble(failureOf(error).detail);
       }
       short = performance.now() - startMs >= this.#pace.steadyMs ? 0 : short + 1;
@@ -79,9 +90,10 @@ export class ObjectWatch<T> {
     }
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
+  async #follow(signal: AbortSignal, opened: () => void): Promise<void> {
     const { path, fieldSelector, list } = this.#watched;
-    if (this.#version === null) {
+    if (this.#version === null || performance.now() - this.#listedMs >= this.#pace.relistMs) {
+      this.#listedMs = performance.now();
       const { version, items } = await list(signal);
       await this.#onEvent({ type: 'synced', items });
       this.#version = version;
@@ -97,8 +109,8 @@ export class ObjectWatch<T> {
         timeoutSeconds: this.#pace.watchSeconds,
       },
     } as const;
-    const silenceMs = this.#pace.watchSeconds * 1_000 + SILENCE_MARGIN_MS;
-    for await (const line of this.#client.lines(call, silenceMs, signal)) await this.#take(line);
+    const silenceMs = this.#pace.watchSeconds * 1_000 + this.#pace.silenceMarginMs;
+    for await (const line of this.#client.lines(call, silenceMs, signal, opened)) await this.#take(line);
   }
 
   async #take(line: string): Promise<void> {

@@ -16,6 +16,8 @@ export function fakeBackend(answer: (seen: Seen) => unknown): { backend: Backend
     ReleaseIP: method('ReleaseIP'),
     GetIPInfo: method('GetIPInfo'),
     RecordEvent: method('RecordEvent'),
+    Gc: method('Gc'),
+    Status: method('Status'),
   };
   return { backend, seen };
 }

@@ -121,7 +121,7 @@ t.test('json: what is wrong with a request is named, and the backend never sees 
   await refused({ path: '/' }, 404, 'unimplemented', /no such method/);
   await refused({ method: 'PUT' }, 405, 'unimplemented', /only POST/);
   await refused({ headers: { 'content-type': 'application/grpc' } }, 415, 'unknown', /application\/json/);
-  await refused({ body: `{"Netns":"${'x'.repeat(70_000)}"}` }, 413, 'resource_exhausted', /65536 bytes/);
+  await refused({ body: `{"Netns":"${'x'.repeat(300_000)}"}` }, 413, 'resource_exhausted', /262144 bytes/);
   t.strictSame(seen, []);
 });
 

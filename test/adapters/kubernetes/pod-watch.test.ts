@@ -35,7 +35,9 @@ async function watched(t: Test, onEvent?: (event: PodWatchEvent) => void | Promi
     seen.push(said(event));
     return onEvent?.(event);
   };
-  const running = kubernetes.watchNodePods('n1', take, stopping.signal, (why) => void troubles.push(why));
+  const running = kubernetes.watchNodePods('n1', take, stopping.signal, (why) => {
+    if (why !== null) troubles.push(why);
+  });
   const stop = () => {
     stopping.abort();
     return running;

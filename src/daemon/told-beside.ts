@@ -1,0 +1,39 @@
+/** What the daemon itself knows beside its actors: refusals, the watch of pods, the node's room and whether it is ready. */
+import type { FullNode } from '../core/kube-settings.ts';
+import type { Introspection, NodeReport } from '../ports/introspection.ts';
+import type { NodePods } from './node-pods.ts';
+import type { NodeRoom } from './node-room.ts';
+import { readinessOf } from './readiness.ts';
+import type { Refusals } from './refusals.ts';
+
+export type ToldBesideParts = {
+  readonly refusals: Refusals;
+  readonly pods: NodePods;
+  readonly room: NodeRoom;
+  readonly fullNode: FullNode;
+};
+
+export class ToldBeside {
+  readonly #parts: ToldBesideParts;
+
+  constructor(parts: ToldBesideParts) {
+    this.#parts = parts;
+  }
+
+  /** What the actors tell, and this. */
+  beside(introspection: Introspection): Introspection {
+    const told = this.#parts.refusals.beside(introspection);
+    return { ...told, report: () => this.#reportWith(told.report()) };
+  }
+
+  #reportWith(actors: NodeReport): NodeReport {
+    const { pods, room, fullNode } = this.#parts;
+    const report: NodeReport = { ...actors, podWatch: pods.watch() };
+    const counted = room.count(report);
+    return {
+      ...report,
+      room: counted === null ? null : { full: counted.full, free: counted.free, why: counted.why },
+      readiness: readinessOf(report, counted, fullNode),
+    };
+  }
+}
