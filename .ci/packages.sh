@@ -9,7 +9,7 @@ wanted='containerd|/usr/bin/containerd|the real-runtime tests (test/runtime)
 runc|/usr/sbin/runc|the real-runtime tests (test/runtime)
 containernetworking-plugins|/usr/lib/cni/loopback|the real-runtime tests (test/runtime)
 busybox-static|/bin/busybox|the real-runtime tests (test/runtime)
-nftables|/usr/sbin/nft|the table of paths through services (test/lab/checks, npm run paths)
+nftables|/usr/sbin/nft|the table of paths through services and of replies (test/lab/checks, test/cases/f03, npm run paths)
 iptables|/usr/sbin/iptables-restore|the table of paths through services (test/lab/checks, npm run paths)
 iproute2|/usr/sbin/ip|the benches and the tests that compare host state
 util-linux|/usr/bin/nsenter|every test that uses network namespaces'

@@ -89,6 +89,7 @@ export const configKeys = {
   rate_limit: restart({}),
   service_cidr: live(said('not told to plugins')),
   eni_link_kinds: restart(['device']),
+  reply_paths: restart(true),
   speed: restart(1),
   log_level: live('info'),
 } as const satisfies Readonly<Record<string, ConfigKey>>;

@@ -56,6 +56,8 @@ export type Config = {
   readonly serviceCidr: IPSet | null;
   /** Kinds of links that may be an ENI's device: `device` is a physical or virtio one, the lab plugs in veths. */
   readonly eniLinkKinds: readonly ('device' | 'veth')[];
+  /** Whether what comes in by the primary interface is answered by it. */
+  readonly replyPaths: boolean;
   readonly logLevel: LogLevel;
   /** Whether the debug socket takes commands. */
   readonly debugCommands: boolean;
@@ -118,6 +120,7 @@ const schema = z.strictObject({
     .array(z.enum(['device', 'veth']))
     .min(1)
     .default(['device']),
+  reply_paths: z.boolean().default(true),
   speed: z.number().positive().max(1_000_000).default(1),
   rate_limit: unsaid(z.record(z.string(), z.int().min(1))),
   service_cidr: unsaid(cidrs),
@@ -264,6 +267,7 @@ function configFrom(file: File, nodeName: string, notes: readonly ConfigIssue[],
     serviceCidr: file.service_cidr === undefined ? null : serviceCidrOf(file.service_cidr),
     eniLinkKinds: file.eni_link_kinds,
     debugCommands: file.debug_commands,
+    replyPaths: file.reply_paths,
     logLevel: file.log_level,
     notes: more,
   };

@@ -17,6 +17,7 @@ export const DRIFT_KINDS = [
   'podSetting',
   'podRoute',
   'podRule',
+  'replyPath', // what sends answers back by the primary interface
   'leftover', // of a sandbox that is no more
   'cloudAddress', // the addresses of an ENI, by OpenAPI and by the metadata service
   'cloudEni', // an ENI that is not attached here any more, by both

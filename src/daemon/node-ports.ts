@@ -41,7 +41,11 @@ export function nodePorts(flags: Flags, config: Config, store: Store, kubernetes
   const libc = openKoffiLibc();
   const host = hostWitness(libc, flags.bootIdFile);
   const sandboxes = new HostSandboxes(libc);
-  const kernel = new HostKernel(libc, { eniKinds: config.eniLinkKinds, ipv6: config.settings.ipStack === 'dual' });
+  const kernel = new HostKernel(libc, {
+    eniKinds: config.eniLinkKinds,
+    ipv6: config.settings.ipStack === 'dual',
+    replyPaths: config.replyPaths,
+  });
   return {
     cloud,
     metadata,

@@ -13,7 +13,8 @@ kernelContract(
     const host = new TestNamespace(t, 'host');
     let made = 0;
     return {
-      newKernel: () => new HostKernel(libc, { eniKinds: ['device', 'veth'], pollMs: 20, watchMs: 10 }),
+      newKernel: () =>
+        new HostKernel(libc, { eniKinds: ['device', 'veth'], pollMs: 20, watchMs: 10, replyPaths: false }),
       plug: async (mac) => {
         made += 1;
         const name = `eth${made}`;

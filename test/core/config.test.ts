@@ -28,6 +28,7 @@ t.test('config: what is not said has its default', async (t) => {
       source: null,
     },
     eniLinkKinds: ['device'],
+    replyPaths: true,
     serviceCidr: null,
     notes: [],
   });
@@ -119,6 +120,7 @@ t.test('config: every key reaches its setting', async (t) => {
   });
   t.match(rest, {
     eniLinkKinds: ['device', 'veth'],
+    replyPaths: true,
     rateLimits: { CreateNetworkInterface: 10 },
     serviceCidr: { IPv4: '172.16.0.0/16', IPv6: 'fd00::/112' },
   });

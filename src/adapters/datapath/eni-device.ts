@@ -8,7 +8,7 @@ import { familyOf } from '../../core/ip.ts';
 import type { EniDeviceWanted } from '../../ports/kernel.ts';
 import type { Link } from '../netlink/link.ts';
 import type { Netlink } from '../netlink/netlink.ts';
-import { type NewRoute, SCOPE_GLOBAL } from '../netlink/route.ts';
+import { type NewRoute, SCOPE_GLOBAL, SCOPE_LINK } from '../netlink/route.ts';
 import { deleteAddr, ensureAddr } from '../netlink/wire/addr.ts';
 import { setLink } from '../netlink/wire/link.ts';
 import { replaceRoute } from '../netlink/wire/route.ts';
@@ -44,12 +44,22 @@ export function prepareEniLink(host: Netlink, link: Link, wanted: EniDeviceWante
   ]);
 }
 
-/** The default route of each family through the vSwitch's gateway, which no other route makes reachable: the address is a /32. */
+/**
+ * The default route of each family through the vSwitch's gateway, which no other route makes reachable: the address is a /32. IPv6 takes no
+ * word for it where the main table has the gateway behind another device, as it has when the primary ENI is in the same vSwitch and
+ * has its prefix: there the table itself says so first. In the order in which the kernel takes them.
+ * Source: net/ipv6/route.c, ip6_route_check_nh_onlink, ip6_route_check_nh. (Terway puts the gateway's route into the main table.)
+ */
 export function eniRoutes(wanted: EniDeviceWanted, linkIndex: number, table: number): NewRoute[] {
   const { gateway, ipv6Gateway } = wanted.subnet;
-  return [gateway, ipv6Gateway]
-    .filter((each) => each !== null)
-    .map((each) => ({ family: familyOf(each), destination: null, gateway: each, linkIndex, table, onLink: true }));
+  const on = { linkIndex, table };
+  const ipv4: NewRoute = { ...on, family: 4, destination: null, gateway, onLink: true };
+  if (ipv6Gateway === null) return [ipv4];
+  return [
+    ipv4,
+    { ...on, family: 6, destination: hostPrefix(ipv6Gateway), scope: SCOPE_LINK },
+    { ...on, family: 6, destination: null, gateway: ipv6Gateway },
+  ];
 }
 
 function removeOtherAddresses(host: Netlink, link: Link, nodeIp: string): void {

@@ -10,7 +10,7 @@ import { type Family, familyOf } from '../../core/ip.ts';
 import type { EniKept } from '../../ports/kernel.ts';
 import type { Addr } from '../netlink/addr.ts';
 import type { Link } from '../netlink/link.ts';
-import { PROTOCOL_DHCP, PROTOCOL_RA, type Route, SCOPE_GLOBAL, TABLE_MAIN } from '../netlink/route.ts';
+import { type NewRoute, PROTOCOL_DHCP, PROTOCOL_RA, type Route, SCOPE_GLOBAL, TABLE_MAIN } from '../netlink/route.ts';
 import { deleteAddr, ensureAddr } from '../netlink/wire/addr.ts';
 import { setLink } from '../netlink/wire/link.ts';
 import { deleteRoute, replaceRoute, routeText } from '../netlink/wire/route.ts';
@@ -51,15 +51,15 @@ export function eniFixes(view: HostView, wanted: EniKept, link: Link | null, tho
   }
   fixes.push(...foreignFixes(view, wanted, link, addrs));
   for (const route of eniRoutes({ ...wanted, routeTable: null }, link.index, wanted.routeTable)) {
-    const there = view.routes(route.family, route.table).some((each) => isDefault(each, link, route.gateway ?? null));
+    const there = view.routes(route.family, route.table).some((each) => isSame(each, route));
     if (!there)
       fixes.push({ ...about('eniRoute', routeText({ ...route, linkIndex: 0 })), requests: [replaceRoute(route)] });
   }
   return fixes;
 }
 
-function isDefault(route: Route, link: Link, gateway: string | null): boolean {
-  return route.destination === null && route.linkIndex === link.index && route.gateway === gateway;
+function isSame(route: Route, { destination, gateway = null, linkIndex }: NewRoute): boolean {
+  return route.destination?.ip === destination?.ip && route.linkIndex === linkIndex && route.gateway === gateway;
 }
 
 function foreignFixes(view: HostView, wanted: EniKept, link: Link, addrs: readonly Addr[]): Fix[] {

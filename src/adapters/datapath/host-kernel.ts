@@ -14,6 +14,8 @@ import type { SandboxKey } from '../../core/sandbox.ts';
 import type { EniDevice, EniDeviceWanted, HostKept, HostWanted, Kernel } from '../../ports/kernel.ts';
 import { ChangeSocket } from '../netlink/change-socket.ts';
 import { forgetConnections } from '../netlink/connections.ts';
+import { FilterAlarm } from '../netlink/filter-alarm.ts';
+import { installTable } from '../netlink/filter-table.ts';
 import type { Libc } from '../netlink/libc.ts';
 import { Netlink } from '../netlink/netlink.ts';
 import { deleteRoute } from '../netlink/wire/route.ts';
@@ -21,7 +23,9 @@ import { deleteRule } from '../netlink/wire/rule.ts';
 import { mayBeDrift } from './drift-signs.ts';
 import { type EniKind, findEniLink, prepareEniLink } from './eni-device.ts';
 import { GONE } from './host-veth.ts';
+import { HostView } from './host-view.ts';
 import { keepHost } from './keep-host.ts';
+import { ReplyPaths } from './reply-paths.ts';
 import { pickRouteTable, ROUTE_TABLE_BASE } from './route-table.ts';
 import type { SandboxDevice } from './sandbox-device.ts';
 import { deviceSysctl, ensureSysctls, readSysctl, type Sysctl } from './sysctl.ts';
@@ -31,6 +35,8 @@ export type HostKernelOptions = {
   readonly eniKinds?: readonly EniKind[];
   /** Also forwards IPv6. */
   readonly ipv6?: boolean;
+  /** Whether what comes in by the primary interface is answered by it (reply-paths.ts); true if absent. */
+  readonly replyPaths?: boolean;
   readonly pollMs?: number;
   /** A device of the MAC that cannot be set up is tried again for this long: udev renames it while we look. */
   readonly retryMs?: number;
@@ -45,6 +51,7 @@ export class HostKernel implements Kernel {
   readonly #libc: Libc;
   readonly #kinds: readonly EniKind[];
   readonly #ipv6: boolean;
+  readonly #replyPaths: ReplyPaths;
   readonly #pollMs: number;
   readonly #retryMs: number;
   readonly #watchMs: number;
@@ -57,6 +64,7 @@ export class HostKernel implements Kernel {
     this.#libc = libc;
     this.#kinds = options.eniKinds ?? ['device'];
     this.#ipv6 = options.ipv6 ?? false;
+    this.#replyPaths = new ReplyPaths(libc, (options.replyPaths ?? true) ? (this.#ipv6 ? FAMILIES : [4]) : []);
     this.#pollMs = options.pollMs ?? 50;
     this.#retryMs = options.retryMs ?? 2_000;
     this.#watchMs = options.watchMs ?? 200;
@@ -69,8 +77,24 @@ export class HostKernel implements Kernel {
    */
   async prepareHost(): Promise<void> {
     ensureSysctls([{ path: IPV4_FORWARDING, value: '1' }]);
+    this.#prepareReplyPaths();
     if (!this.#ipv6 || readSysctl('/proc/sys/net/ipv6/conf/all/forwarding') === null) return;
     ensureSysctls([...keepAdvertisedRoutes(), deviceSysctl(6, 'all', 'forwarding', 1)]);
+  }
+
+  /** So that the first pod has them too. What fails here the keeper meets again, and tells. */
+  #prepareReplyPaths(): void {
+    const host = new Netlink(this.#libc);
+    try {
+      for (const { filter, requests } of this.#replyPaths.fixes(new HostView(host), new Set(this.#tables.keys()))) {
+        if (filter !== undefined) installTable(this.#libc, filter);
+        host.apply(requests, ['EEXIST', ...GONE]);
+      }
+    } catch {
+      // See above.
+    } finally {
+      host.close();
+    }
   }
 
   async setUpEni(wanted: EniDeviceWanted, signal: AbortSignal): Promise<EniDevice> {
@@ -133,7 +157,8 @@ export class HostKernel implements Kernel {
     try {
       const host = new Netlink(this.#libc);
       try {
-        return keepHost(host, wanted, this.#kinds, this.#devices);
+        const parts = { libc: this.#libc, kinds: this.#kinds, replyPaths: this.#replyPaths };
+        return keepHost(host, wanted, parts, this.#devices);
       } finally {
         host.close();
       }
@@ -144,11 +169,13 @@ export class HostKernel implements Kernel {
 
   watch(onChange: () => void): () => void {
     const socket = this.#changeSocket();
+    const alarm = this.#filterAlarm();
     const timer = setInterval(() => {
       try {
         const { changes, overrun } = socket.read();
         const macs = new Set(this.#tables.keys());
-        if (overrun || changes.some((change) => mayBeDrift(change, macs))) onChange();
+        const broken = alarm?.broke(this.#replyPaths.table) === true;
+        if (overrun || broken || changes.some((change) => mayBeDrift(change, macs))) onChange();
       } catch {
         onChange(); // what cannot be heard has to be looked at
       }
@@ -156,6 +183,7 @@ export class HostKernel implements Kernel {
     return () => {
       clearInterval(timer);
       socket.close();
+      alarm?.close();
     };
   }
 
@@ -164,6 +192,15 @@ export class HostKernel implements Kernel {
       return forgetConnections(this.#libc, ips);
     } catch (error) {
       throw hostError(error);
+    }
+  }
+
+  /** null where there is nothing to hear: the sweeps look all the same. */
+  #filterAlarm(): FilterAlarm | null {
+    try {
+      return this.#replyPaths.wanted ? new FilterAlarm(this.#libc) : null;
+    } catch {
+      return null;
     }
   }
 

@@ -14,6 +14,7 @@ export class HostView {
   readonly #byIndex: ReadonlyMap<number, Link>;
   readonly #routes: ReadonlyMap<Family, readonly Route[]>;
   readonly #rules = new Map<string, Rule[]>();
+  readonly #others: Rule[] = [];
   /** `/32` and `/128` routes of the main table. */
   readonly #hostRoutes = new Map<string, Route>();
   readonly #netlink: Netlink;
@@ -31,7 +32,10 @@ export class HostView {
     }
     for (const rule of FAMILIES.flatMap((family) => netlink.rules(family))) {
       const about = rule.source ?? rule.destination;
-      if (about === null || about.prefix !== hostPrefix(about.ip).prefix) continue;
+      if (about === null || about.prefix !== hostPrefix(about.ip).prefix) {
+        this.#others.push(rule);
+        continue;
+      }
       this.#rules.set(about.ip, [...(this.#rules.get(about.ip) ?? []), rule]);
     }
   }
@@ -57,6 +61,11 @@ export class HostView {
   /** Rules that are about exactly this address. */
   rulesOf(ip: string): readonly Rule[] {
     return this.#rules.get(ip) ?? [];
+  }
+
+  /** Rules that are about no single address. */
+  otherRules(family: Family): readonly Rule[] {
+    return this.#others.filter((rule) => rule.family === family);
   }
 
   addrs(link: Link): readonly Addr[] {

@@ -6,25 +6,35 @@ import type { Drift } from '../../core/drift.ts';
 import { repairKey } from '../../core/repair-ledger.ts';
 import { sandboxKey } from '../../core/sandbox.ts';
 import type { HostKept, HostWanted } from '../../ports/kernel.ts';
+import { installTable } from '../netlink/filter-table.ts';
+import type { Libc } from '../netlink/libc.ts';
 import type { Netlink } from '../netlink/netlink.ts';
 import { type EniKind, eniLinkIn } from './eni-device.ts';
 import { eniFixes } from './eni-drift.ts';
 import type { Fix } from './fix.ts';
 import { HostView } from './host-view.ts';
 import { leftoverFixes, podFixes, strayRuleFixes, unclaimedIn, vethsByMac } from './pod-drift.ts';
+import type { ReplyPaths } from './reply-paths.ts';
 import { type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
 import { ensureSysctls } from './sysctl.ts';
+
+export type HostParts = {
+  readonly libc: Libc;
+  readonly kinds: readonly EniKind[];
+  readonly replyPaths: ReplyPaths;
+};
 
 /** `devices` remembers what a sandbox's devices are called, which takes two hashes each. Throws NetlinkError when nothing can be read. */
 export function keepHost(
   netlink: Netlink,
   wanted: HostWanted,
-  kinds: readonly EniKind[],
+  { libc, kinds, replyPaths }: HostParts,
   devices: Map<string, SandboxDevice>,
 ): HostKept {
   const view = new HostView(netlink);
   const veths = vethsByMac(view);
-  const fixes: Fix[] = [];
+  const macs = new Set(wanted.enis.map(({ mac }) => mac.toLowerCase()));
+  const fixes: Fix[] = replyPaths.fixes(view, macs);
   const whole: string[] = [];
   const begun: string[] = [];
   for (const eni of wanted.enis) {
@@ -43,17 +53,18 @@ export function keepHost(
     if (found.begun) begun.push(key);
   }
   for (const key of devices.keys()) if (!wanted.claimed.has(key)) devices.delete(key);
-  const drifts = fixes.map((fix) => carriedOut(netlink, fix, wanted.heldOff));
+  const drifts = fixes.map((fix) => carriedOut(netlink, libc, fix, wanted.heldOff));
   return { drifts, whole, begun, unclaimed: wanted.thorough ? unclaimedIn(view, wanted.claimed) : [] };
 }
 
-function carriedOut(netlink: Netlink, fix: Fix, heldOff: ReadonlySet<string>): Drift {
-  const { kind, object, pod, detail, requests, settings = [], tolerated = [] } = fix;
+function carriedOut(netlink: Netlink, libc: Libc, fix: Fix, heldOff: ReadonlySet<string>): Drift {
+  const { kind, object, pod, detail, requests, settings = [], filter, tolerated = [] } = fix;
   const drift = { kind, object, pod, detail };
-  if (requests.length + settings.length === 0) return { ...drift, outcome: 'beyondRepair' };
+  if (requests.length + settings.length === 0 && filter === undefined) return { ...drift, outcome: 'beyondRepair' };
   if (heldOff.has(repairKey(fix))) return { ...drift, outcome: 'heldOff' };
   try {
     ensureSysctls(settings);
+    if (filter !== undefined) installTable(libc, filter);
     netlink.apply(requests, tolerated);
     return { ...drift, outcome: 'repaired' };
   } catch (error) {

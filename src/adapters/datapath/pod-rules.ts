@@ -14,8 +14,8 @@ import { FROM_POD_PRIORITY, hostPrefix, TO_POD_PRIORITY } from './pod-plan.ts';
 import { ROUTE_TABLE_BASE } from './route-table.ts';
 
 /** By its shape: one of our two priorities, about exactly one address and nothing else, whatever table it looks up. */
-export function isPodRule({ priority, source, destination, incoming, narrower }: Rule): boolean {
-  if (incoming !== null || narrower) return false;
+export function isPodRule({ priority, source, destination, incoming, mark, narrower }: Rule): boolean {
+  if (incoming !== null || mark !== null || narrower) return false;
   if (priority === TO_POD_PRIORITY) return isHost(destination) && source === null;
   return priority === FROM_POD_PRIORITY && isHost(source) && destination === null;
 }
@@ -44,7 +44,7 @@ export function deletePodRules(host: Netlink, ips: readonly string[]): void {
 
 const isHost = (prefix: Rule['source']): boolean => prefix !== null && prefix.prefix === hostPrefix(prefix.ip).prefix;
 
-/** What a request to delete it names. */
+/** What a request to delete one of ours names: it fits one that asks for a mark as well. */
 const named = ({ family, priority, table, source, destination, incoming }: Rule) => ({
   family,
   priority,

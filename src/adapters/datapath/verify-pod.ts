@@ -48,7 +48,7 @@ function missingInPod(plan: PodPlan, pod: Netlink, link: Link, ip: string): stri
   return null;
 }
 
-const ANY = { source: null, destination: null, incoming: null, narrower: false } as const;
+const ANY = { source: null, destination: null, incoming: null, mark: null, narrower: false } as const;
 
 function missingOnHost(plan: PodPlan, host: Netlink, link: Link, ip: string): string | null {
   const { prefix } = hostPrefix(ip);
@@ -75,6 +75,7 @@ function sameRule(a: Rule, b: Rule): boolean {
     a.table === b.table &&
     a.incoming === b.incoming &&
     a.narrower === b.narrower &&
+    a.mark?.value === b.mark?.value &&
     text(a.source) === text(b.source) &&
     text(a.destination) === text(b.destination)
   );

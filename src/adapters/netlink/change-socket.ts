@@ -14,6 +14,19 @@ const RECEIVE_BYTES = 65_536;
 /** Datagrams of one reading: a storm is told as one that was overrun, not followed to its end. */
 const DATAGRAMS_MAX = 2_000;
 
+/** A socket that hears these groups, as bits. Throws NetlinkError. */
+export function openMulticast(libc: Libc, protocol: number, groups: number): number {
+  const fd = libc.socket(AF_NETLINK, SOCK_RAW_CLOEXEC, protocol);
+  if (fd < 0) throw new NetlinkError(-fd, 'open', 'netlink socket');
+  const address = Buffer.alloc(12); // struct sockaddr_nl; pid 0: the kernel picks one
+  address.writeUInt16LE(AF_NETLINK, 0);
+  address.writeUInt32LE(groups, 8);
+  const bound = libc.bind(fd, address);
+  if (bound >= 0) return fd;
+  closeSync(fd);
+  throw new NetlinkError(-bound, 'listen', 'netlink groups');
+}
+
 export type Changes = {
   readonly changes: readonly Change[];
   /** Some are missing: only a look at everything tells what there is now. */
@@ -32,15 +45,7 @@ export class ChangeSocket {
 
   constructor(libc: Libc) {
     this.#libc = libc;
-    this.#fd = libc.socket(AF_NETLINK, SOCK_RAW_CLOEXEC, NETLINK_ROUTE);
-    if (this.#fd < 0) throw new NetlinkError(-this.#fd, 'open', 'netlink socket');
-    const address = Buffer.alloc(12); // struct sockaddr_nl; pid 0: the kernel picks one
-    address.writeUInt16LE(AF_NETLINK, 0);
-    address.writeUInt32LE(CHANGE_GROUPS, 8);
-    const bound = libc.bind(this.#fd, address);
-    if (bound >= 0) return;
-    this.close();
-    throw new NetlinkError(-bound, 'listen', 'netlink groups');
+    this.#fd = openMulticast(libc, NETLINK_ROUTE, CHANGE_GROUPS);
   }
 
   /** All that has come since the last reading. Throws NetlinkError. */

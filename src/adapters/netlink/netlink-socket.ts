@@ -88,7 +88,8 @@ export class NetlinkSocket {
     const first = this.#sequence + 1;
     this.#sequence += requests.length;
     this.#send(Buffer.concat(requests.map((request, index) => encodeRequest(request, first + index))), requests[0]);
-    const errors = new Map<number, NetlinkError | null>();
+    const silent = requests.flatMap((request, at) => (request.silent === true ? [at] : []));
+    const errors = new Map<number, NetlinkError | null>(silent.map((at) => [at, null]));
     const data = requests.map((): Buffer[] => []);
     while (errors.size < requests.length) {
       const messages = this.#receive();

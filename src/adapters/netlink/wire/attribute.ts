@@ -25,6 +25,13 @@ export function u32Attribute(type: number, value: number): Buffer {
   return attribute(type, payload);
 }
 
+/** In network byte order, as the netfilter families want numbers. */
+export function be32Attribute(type: number, value: number): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(value >>> 0, 0);
+  return attribute(type, payload);
+}
+
 /** NUL terminated text. */
 export function textAttribute(type: number, text: string): Buffer {
   return attribute(type, Buffer.from(`${text}\0`, 'utf8'));

@@ -27,6 +27,8 @@ export type Request = {
   readonly body: Uint8Array;
   /** For families whose request types do not tell a GET (all but rtnetlink). */
   readonly dump?: boolean;
+  /** No acknowledgement is asked for, and none is waited for: what only frames others. */
+  readonly silent?: boolean;
   readonly operation: string;
   readonly object: string;
 };
@@ -47,7 +49,7 @@ export function encodeRequest(request: Request, sequence: number): Buffer {
   out.writeUInt32LE(HEADER_BYTES + request.body.length, 0);
   out.writeUInt16LE(request.type, 4);
   // A dump ends with NLMSG_DONE; asking for an acknowledgement too would leave one behind in the socket.
-  out.writeUInt16LE(NLM_F_REQUEST | (isDump(request) ? 0 : NLM_F_ACK) | request.flags, 6);
+  out.writeUInt16LE(NLM_F_REQUEST | (isDump(request) || request.silent === true ? 0 : NLM_F_ACK) | request.flags, 6);
   out.writeUInt32LE(sequence, 8);
   out.set(request.body, HEADER_BYTES);
   return out;

@@ -12,11 +12,13 @@ const FRA_DST = 1;
 const FRA_SRC = 2;
 const FRA_IIFNAME = 3;
 const FRA_PRIORITY = 6;
+const FRA_FWMARK = 10;
 const FRA_TABLE = 15;
+const FRA_FWMASK = 16;
 const FR_ACT_TO_TBL = 1;
 const FIB_RULE_INVERT = 0x2;
-/** FWMARK, TUN_ID, FWMASK, OIFNAME, L3MDEV, UID_RANGE, IP_PROTO, SPORT_RANGE, DPORT_RANGE: the kernel tells only those that are set. */
-const NARROWING = [10, 12, 16, 17, 19, 20, 22, 23, 24];
+/** TUN_ID, OIFNAME, L3MDEV, UID_RANGE, IP_PROTO, SPORT_RANGE, DPORT_RANGE: the kernel tells only those that are set. */
+const NARROWING = [12, 17, 19, 20, 22, 23, 24];
 const HEADER_BYTES = 12;
 
 /** EEXIST when the same rule is there already (kernels before 4.17 add it twice). */
@@ -48,6 +50,7 @@ export function decodeRule(body: Buffer): Rule | null {
     destination: prefix(found.get(FRA_DST), body.readUInt8(1)),
     source: prefix(found.get(FRA_SRC), body.readUInt8(2)),
     incoming: textOf(found.get(FRA_IIFNAME)),
+    mark: markIn(u32Of(found.get(FRA_FWMARK)), u32Of(found.get(FRA_FWMASK))),
     narrower:
       body.readUInt8(3) !== 0 || // TOS
       (body.readUInt32LE(8) & FIB_RULE_INVERT) !== 0 ||
@@ -55,11 +58,18 @@ export function decodeRule(body: Buffer): Rule | null {
   };
 }
 
+/** The kernel tells both, or neither; a mark without a mask is all of it. */
+function markIn(value: number | null, mask: number | null): Rule['mark'] {
+  if (value === null && mask === null) return null;
+  return { value: value ?? 0, mask: mask ?? 0xffff_ffff };
+}
+
 export function ruleText(rule: RuleMatch): string {
   const parts = [rule.priority === undefined ? 'any priority' : `${rule.priority}`];
   if (rule.source) parts.push(`from ${rule.source.ip}/${rule.source.prefix}`);
   if (rule.destination) parts.push(`to ${rule.destination.ip}/${rule.destination.prefix}`);
   if (rule.incoming) parts.push(`iif ${rule.incoming}`);
+  if (rule.mark) parts.push(`fwmark 0x${rule.mark.value.toString(16)}/0x${rule.mark.mask.toString(16)}`);
   if (rule.table !== undefined) parts.push(`lookup ${rule.table}`);
   return parts.join(' ');
 }
@@ -75,6 +85,7 @@ function write(type: number, flags: number, rule: RuleMatch, operation: string):
   if (rule.destination) parts.push(attribute(FRA_DST, ipBytes(rule.destination.ip)));
   if (rule.source) parts.push(attribute(FRA_SRC, ipBytes(rule.source.ip)));
   if (rule.incoming) parts.push(textAttribute(FRA_IIFNAME, rule.incoming));
+  if (rule.mark) parts.push(u32Attribute(FRA_FWMARK, rule.mark.value), u32Attribute(FRA_FWMASK, rule.mark.mask));
   if (rule.priority !== undefined) parts.push(u32Attribute(FRA_PRIORITY, rule.priority));
   if (rule.table !== undefined) parts.push(u32Attribute(FRA_TABLE, rule.table));
   return { type, flags, body: Buffer.concat(parts), operation, object: ruleText(rule) };

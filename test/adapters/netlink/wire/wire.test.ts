@@ -218,7 +218,7 @@ test('rule: from a pod to a table, with its priority', (t) => {
     hex('02 00 20 00 00 00 00 01 00000000', '0800 0200 0a010009', '0800 0600 00080000', '0800 0f00 ef030000'),
   );
   t.strictSame(decodeRule(Buffer.from(addRule(rule).body)), {
-    ...{ ...rule, destination: null, incoming: null, narrower: false },
+    ...{ ...rule, destination: null, incoming: null, mark: null, narrower: false },
   });
   t.equal(
     bodyOf(deleteRule({ family: 4, priority: 512, destination: { ip: '10.1.0.9', prefix: 32 } })),

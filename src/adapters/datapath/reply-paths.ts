@@ -1,0 +1,156 @@
+/**
+ * What bears the node's own address goes by the node's own interface: answers to whoever asked there, and what is masqueraded.
+ *
+ * A request to a NodePort, a hostPort or a load balancer's address comes in by the primary ENI and is rewritten to a pod. The pod's answer
+ * would leave by the pod's ENI, with the node's address as its source by then, and the VPC drops what an ENI sends that is not its own. So a
+ * connection that begins on the primary's device is marked, the mark is put on what its pod answers, and a rule sends what is marked by the main
+ * table, as the node's own traffic goes. The client's address stays (externalTrafficPolicy Local).
+ *
+ * A pod that asks for a service's external address, or one that kube-proxy takes for an outsider, is masqueraded: it bears the node's address when it
+ * leaves for a backend elsewhere, and would leave by the pod's ENI. kube-proxy marks it when it rewrites the destination, before the way is
+ * chosen; of a connection that is the first packet alone, so that the connection is marked for the rest.
+ *
+ * The mark is one bit that neither kube-proxy (0x4000, 0x8000) nor Calico (0xffff0000) uses, and that of Terway's symmetric routing, as the rule's
+ * priority is. Source: cases/field F3; Terway, `symmetric_routing_config`.
+ */
+import type { Family } from '../../core/ip.ts';
+import { isWhole } from '../netlink/filter-table.ts';
+import type { Libc } from '../netlink/libc.ts';
+import type { Link } from '../netlink/link.ts';
+import type { NftTable } from '../netlink/nft-table.ts';
+import { type Route, TABLE_MAIN } from '../netlink/route.ts';
+import type { NewRule, Rule } from '../netlink/rule.ts';
+import {
+  beginsConnection,
+  comesBy,
+  connectionHas,
+  markConnection,
+  markPacket,
+  packetHas,
+} from '../netlink/wire/nftables.ts';
+import { addRule, deleteRule, ruleText } from '../netlink/wire/rule.ts';
+import type { Fix } from './fix.ts';
+import { GONE } from './host-veth.ts';
+import type { HostView } from './host-view.ts';
+import { HOST_VETH_PREFIX } from './sandbox-device.ts';
+
+export const REPLY_MARK = 0x10;
+/** After what leads to a pod, before what leads a pod's traffic to its ENI. */
+export const REPLY_PRIORITY = 600;
+
+const MANGLE = -150; // before destinations are rewritten
+const AFTER_DSTNAT = -99;
+/** Source: kube-proxy, `--iptables-masquerade-bit` 14, in its nftables form too. */
+const MASQUERADE_MARK = 0x4000;
+
+export function replyPathTable(primary: string): NftTable {
+  return {
+    name: 'enactor',
+    comment: `enactor reply paths by ${primary}`,
+    chains: [
+      {
+        name: 'reply-paths',
+        type: 'filter',
+        hook: 'prerouting',
+        priority: MANGLE,
+        rules: [
+          [...comesBy(primary), ...beginsConnection(), ...markConnection(REPLY_MARK)],
+          [...comesBy(`${HOST_VETH_PREFIX}*`), ...connectionHas(REPLY_MARK), ...markPacket(REPLY_MARK)],
+        ],
+      },
+      {
+        name: 'masqueraded',
+        type: 'filter',
+        hook: 'prerouting',
+        priority: AFTER_DSTNAT,
+        rules: [
+          [
+            ...comesBy(`${HOST_VETH_PREFIX}*`),
+            ...packetHas(MASQUERADE_MARK),
+            ...markConnection(REPLY_MARK),
+            ...markPacket(REPLY_MARK),
+          ],
+        ],
+      },
+    ],
+  };
+}
+
+export function replyRule(family: Family): NewRule {
+  return { family, priority: REPLY_PRIORITY, mark: { value: REPLY_MARK, mask: REPLY_MARK }, table: TABLE_MAIN };
+}
+
+/** The device of the node's own default route, ENIs of ours left out: an agent may have put one there. */
+export function primaryDevice(
+  routes: readonly Route[],
+  links: readonly Link[],
+  eniMacs: ReadonlySet<string>,
+): string | null {
+  const defaults = routes
+    .filter(({ table, destination, linkIndex }) => table === TABLE_MAIN && destination === null && linkIndex !== null)
+    .sort((a, b) => a.metric - b.metric);
+  const byIndex = new Map(links.map((link) => [link.index, link]));
+  const devices = defaults.flatMap(({ linkIndex }) => byIndex.get(linkIndex ?? 0) ?? []);
+  return devices.find(({ mac, loopback }) => !loopback && (mac === null || !eniMacs.has(mac)))?.name ?? null;
+}
+
+/** What is missing of all that. */
+export class ReplyPaths {
+  readonly #libc: Libc;
+  readonly #families: readonly Family[];
+  #table: NftTable | null = null;
+
+  /** `families`: empty where answers go as they go. */
+  constructor(libc: Libc, families: readonly Family[]) {
+    this.#libc = libc;
+    this.#families = families;
+  }
+
+  /** As `fixes` wanted it last; null before, and where nothing is wanted. */
+  get table(): NftTable | null {
+    return this.#table;
+  }
+
+  get wanted(): boolean {
+    return this.#families.length > 0;
+  }
+
+  /** Nothing is wanted of a host that has no default route. */
+  fixes(view: HostView, eniMacs: ReadonlySet<string>): Fix[] {
+    const primary = this.wanted ? primaryDevice(view.routes(4, TABLE_MAIN), view.links, eniMacs) : null;
+    this.#table = primary === null ? null : replyPathTable(primary);
+    if (this.#table === null) return [];
+    const rules = this.#families.flatMap((family) => replyRuleFixes(family, view.otherRules(family)));
+    return [...this.#tableFixes(this.#table), ...rules];
+  }
+
+  #tableFixes(table: NftTable): Fix[] {
+    const base = { kind: 'replyPath', object: `table inet ${table.name}`, pod: null, requests: [] } as const;
+    try {
+      return isWhole(this.#libc, table) ? [] : [{ ...base, detail: null, filter: table }];
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      return [{ ...base, detail: `the kernel's filter cannot be read: ${why}` }];
+    }
+  }
+}
+
+/** `rules`: all that are about no address; one of them that is not ours to the bit is another's, unless it asks for our very mark. */
+export function replyRuleFixes(family: Family, rules: readonly Rule[]): Fix[] {
+  const wanted = replyRule(family);
+  const about = rules.filter(({ priority, mark }) => priority === REPLY_PRIORITY && isOurMark(mark));
+  const wrong = about.filter((rule) => !isSame(rule));
+  const object = `${ruleText(wanted)} (IPv${family})`;
+  const base = { kind: 'replyPath', object, pod: null } as const;
+  return [
+    ...wrong.map(
+      (rule): Fix => ({ ...base, detail: `led to table ${rule.table}`, requests: [deleteRule(rule)], tolerated: GONE }),
+    ),
+    ...(about.some(isSame) ? [] : [{ ...base, detail: null, requests: [addRule(wanted)], tolerated: ['EEXIST'] }]),
+  ];
+}
+
+const isOurMark = (mark: Rule['mark']): boolean => mark?.value === REPLY_MARK && mark.mask === REPLY_MARK;
+
+const isSame = ({ table, source, destination, incoming, narrower }: Rule): boolean =>
+  table === TABLE_MAIN && source === null && destination === null && incoming === null && !narrower;

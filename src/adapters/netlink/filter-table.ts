@@ -1,0 +1,58 @@
+import type { Libc } from './libc.ts';
+import { NetlinkError } from './netlink-error.ts';
+import { NetlinkSocket } from './netlink-socket.ts';
+import type { NftTable } from './nft-table.ts';
+import { NETLINK_NETFILTER } from './wire/connection.ts';
+import { decodeNftRule, deleteTable, dumpNftRules, type NftRule, replaceTable } from './wire/nftables.ts';
+
+/** Puts the table in the place of what was there, at once or not at all. Throws NetlinkError; EOPNOTSUPP and the like: the kernel has no nf_tables. */
+export function installTable(libc: Libc, table: NftTable): void {
+  transact(libc, (socket) => socket.execute(replaceTable(table)));
+}
+
+/** Nothing there is success. Throws NetlinkError. */
+export function removeTable(libc: Libc, name: string): void {
+  transact(libc, (socket) => socket.execute(deleteTable(name)), ['ENOENT']);
+}
+
+/** Whether each chain has its rules, in number and by their comment. A table that is not there is not whole. Throws NetlinkError. */
+export function isWhole(libc: Libc, table: NftTable): boolean {
+  const socket = new NetlinkSocket(libc, null, NETLINK_NETFILTER);
+  try {
+    return isWholeBy(socket, table);
+  } finally {
+    socket.close();
+  }
+}
+
+/** `socket`: of NETLINK_NETFILTER. */
+export function isWholeBy(socket: NetlinkSocket, table: NftTable): boolean {
+  const rules = rulesOf(socket, table.name);
+  const has = (chain: string) => rules.filter((rule) => rule.chain === chain && rule.comment === table.comment).length;
+  const wanted = table.chains.reduce((sum, chain) => sum + chain.rules.length, 0);
+  return rules.length === wanted && table.chains.every((chain) => has(chain.name) === chain.rules.length);
+}
+
+function rulesOf(socket: NetlinkSocket, table: string): NftRule[] {
+  try {
+    const all = socket.dump(dumpNftRules(table)).map(decodeNftRule);
+    return all.filter((rule) => rule !== null).filter((rule) => rule.table === table);
+  } catch (error) {
+    if (error instanceof NetlinkError && error.code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function transact(
+  libc: Libc,
+  work: (socket: NetlinkSocket) => ReturnType<NetlinkSocket['execute']>,
+  tolerated: readonly string[] = [],
+): void {
+  const socket = new NetlinkSocket(libc, null, NETLINK_NETFILTER);
+  try {
+    const failed = work(socket).find(({ error }) => error !== null && !tolerated.includes(error.code));
+    if (failed?.error) throw failed.error;
+  } finally {
+    socket.close();
+  }
+}
