@@ -16,7 +16,7 @@ const layers = {
   '^src/plugin/': ['^src/(core|ports|plugin)/', '^src/adapters/(netlink|datapath|http)/', ...anyPackage],
   '^src/daemon/': ['^src/(core|ports|adapters|daemon)/', '^(statecharts|actors)/', ...anyPackage],
   '^src/lab/': ['^src/(core|ports|adapters|vpc|lab)/', ...anyPackage],
-  '^src/cli/': ['^src/(core|ports|adapters|lab|cli)/', ...anyPackage],
+  '^src/cli/': ['^src/(core|ports|adapters|lab|cli)/', '^(statecharts|actors)/', ...anyPackage],
   '^test/': ['.*'],
 };
 

@@ -5,7 +5,7 @@ import type { Paint } from '../lab/view/paint.ts';
 import { forHowLong } from '../lab/view/words.ts';
 import type { OutputForm } from './command.ts';
 import { EXIT } from './exit-codes.ts';
-import { fromDaemon } from './node-status.ts';
+import { fromDaemon } from './node-client.ts';
 import { print } from './print.ts';
 import { table } from './table.ts';
 

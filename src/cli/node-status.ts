@@ -2,15 +2,13 @@
 
 import { isHeldBack } from '../core/held-back.ts';
 import { isContested } from '../core/repair-ledger.ts';
-import { findLabs } from '../lab/control/find-lab.ts';
 import { readReport } from '../lab/node/debug-client.ts';
 import type { Paint } from '../lab/view/paint.ts';
 import { eniWord, forHowLong, nodeWord, times } from '../lab/view/words.ts';
 import type { GcReport, NodeReport, PoolReport } from '../ports/introspection.ts';
 import type { OutputForm } from './command.ts';
-import { DEBUG_SOCKET } from './debug-socket.ts';
-import { CommandError, EXIT } from './exit-codes.ts';
-import { howWeAreCalled } from './how-we-are-called.ts';
+import { EXIT } from './exit-codes.ts';
+import { fromDaemon } from './node-client.ts';
 import { print } from './print.ts';
 import { table } from './table.ts';
 
@@ -23,21 +21,6 @@ export async function nodeStatus(socketPath: string, output: OutputForm): Promis
   const report = await fromDaemon(socketPath, readReport);
   print(report, output, (paint) => reportLines(report, Date.now(), paint));
   return EXIT.ok;
-}
-
-/** Rejects with CommandError when no daemon answers there. */
-export async function fromDaemon<T>(socketPath: string, read: (socketPath: string) => Promise<T>): Promise<T> {
-  return await read(socketPath).catch((error: unknown) => {
-    if (error instanceof RangeError) throw new CommandError(EXIT.usage, error.message);
-    const why = error instanceof Error ? error.message : String(error);
-    throw new CommandError(EXIT.cannot, `no daemon answers at ${socketPath}: ${why}${labHint(socketPath)}`);
-  });
-}
-
-/** Most who come here by mistake mean a node of their lab. */
-function labHint(socketPath: string): string {
-  if (socketPath !== DEBUG_SOCKET || findLabs().length === 0) return '';
-  return `\na lab runs on this machine; its nodes are asked with ${howWeAreCalled()} lab status node-1`;
 }
 
 export function reportLines(report: NodeReport, nowMs: number, paint: Paint): string[] {
@@ -151,7 +134,8 @@ function gcLine({ state, lastPassMs, looked, collected, failed, lastFailure }: G
   return `gc    ${nodeWord(state)}; ${pass}; ${releases}${lastFailure === null ? '' : `; ${lastFailure}`}`;
 }
 
-function poolLine({ state, minIdle, maxIdle, capacity, counts }: PoolReport, paint: Paint): string {
+/** The idle pool in a line. */
+export function poolLine({ state, minIdle, maxIdle, capacity, counts }: PoolReport, paint: Paint): string {
   const held = counts.bound + counts.offered + counts.reserved;
   const room = held < capacity ? `room for ${capacity}` : paint('yellow', `full: ${held} of ${capacity}`);
   const listed = Object.entries(counts).filter(([, count]) => count > 0);

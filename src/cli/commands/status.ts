@@ -1,12 +1,11 @@
 /** `enactor status` */
-import { type AddCommand, debugSocketOption, outputOption } from '../command.ts';
+import { type AddCommand, outputOption } from '../command.ts';
 import { nodeStatus } from '../node-status.ts';
+import { debugSocketOf, withNode } from '../which-node.ts';
 
 export const statusCommand: AddCommand = (enactor, done) => {
-  enactor
-    .command('status')
+  withNode(enactor.command('status'))
     .description('what the daemon of a node holds: ENIs, addresses, pods that wait and why')
-    .addOption(debugSocketOption())
     .addOption(outputOption())
-    .action(async ({ debugSocket, output }) => done(await nodeStatus(debugSocket, output)));
+    .action(async ({ output, ...options }) => done(await nodeStatus(await debugSocketOf(options), output)));
 };

@@ -47,7 +47,7 @@ export function nodeBlock(node: NodeStatus, atMs: number, { paint, columns }: Dr
   const title = `${paint('bold', node.name)}  ${paint(hue, state)}  ${facts.join(' · ')}`;
   const enis = report?.enis ?? [];
   const none = enis.length === 0 ? [paint('gray', '  no ENI yet')] : [];
-  return [title, ...none, ...enis.flatMap((eni) => eniLines(eni, atMs, columns, paint))];
+  return [title, ...none, ...enis.flatMap((eni) => eniBlock(eni, atMs, columns, paint))];
 }
 
 /** Addresses that nobody else can have. */
@@ -55,7 +55,8 @@ function heldBy({ counts }: PoolReport): number {
   return counts.bound + counts.offered + counts.reserved;
 }
 
-function eniLines(eni: EniReport, atMs: number, columns: number, paint: Paint): string[] {
+/** One ENI, its addresses as cells. */
+export function eniBlock(eni: EniReport, atMs: number, columns: number, paint: Paint): string[] {
   const name = pad(eni.device ?? '—', 5);
   const id = pad(eni.eniId === null ? eni.actor : eni.eniId.replace(/^(eni-)(.{3}).*(.{4})$/, '$1$2…$3'), 14);
   const hue: Hue = eni.state.startsWith('inUse') ? 'green' : eni.state.startsWith('stuck') ? 'red' : 'yellow';
