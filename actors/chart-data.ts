@@ -92,5 +92,5 @@ function triggerOf(eventType: string): string {
 function nameOf(named: Named): string {
   if (typeof named === 'string') return named;
   const { type } = named as { readonly type?: unknown };
-  return typeof type === 'string' ? type : 'inline';
+  return typeof type === 'string' ? type.replace(/^xstate\./, '') : 'inline';
 }

@@ -1,15 +1,27 @@
 /** `enactor`: a table of commands. Each is a file in commands/ that adds itself, so that a new one is a line here. */
 import { Command, CommanderError } from 'commander';
 import type { AddCommand, Done } from './command.ts';
+import { actorsCommand } from './commands/actors.ts';
+import { chartsCommand } from './commands/charts.ts';
 import { completionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
+import { eniCommand } from './commands/eni.ts';
+import { eventsCommand, journalCommand } from './commands/events.ts';
 import { labCommand } from './commands/lab.ts';
+import { leasesCommand } from './commands/leases.ts';
 import { statusCommand } from './commands/status.ts';
+import { tellCommands } from './commands/tell.ts';
+import { watchCommand } from './commands/watch.ts';
+import { whyCommand } from './commands/why.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
 import { drained, watchStandardOutput } from './standard-output.ts';
 
-/** In the order of `--help`. */
-const COMMANDS: readonly AddCommand[] = [statusCommand, configCommand, labCommand, completionCommand];
+/** By the headings of `--help`, in its order. */
+const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
+  'A node:': [statusCommand, whyCommand, leasesCommand, eniCommand, configCommand, tellCommands],
+  'Its actors:': [watchCommand, actorsCommand, eventsCommand, journalCommand, chartsCommand],
+  'Without a node:': [labCommand, completionCommand],
+};
 
 function program(done: Done): Command {
   const enactor = new Command('enactor')
@@ -26,11 +38,16 @@ Examples:
   enactor lab pod add hello      in another terminal: one more pod
   enactor lab ledger             what the cloud was asked for
   enactor status                 what the daemon of this node holds
+  enactor why web-1              why this pod has its address, or has none
+  enactor watch                  the node live, on the whole screen
   enactor config                 its configuration, and where each value comes from
 
 Exit codes: 0 well, 1 failed, 2 wrong usage, 3 not possible here (no daemon answers), 130 interrupted, 141 the reader left.`,
     );
-  for (const add of COMMANDS) add(enactor, done);
+  for (const [heading, commands] of Object.entries(COMMANDS)) {
+    enactor.commandsGroup(heading);
+    for (const add of commands) add(enactor, done);
+  }
   return enactor;
 }
 

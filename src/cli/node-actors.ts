@@ -10,12 +10,17 @@ const ALARMING = /failed|stuck|blocked|backingOff|lost|degraded/;
 export function actorTree(actors: readonly ActorReport[], nowMs: number, paint: Paint): string[] {
   const named = inOrder(actors, null, 0);
   const rows = named.map(({ name, actor: { chart, state, sinceMs } }) => [
-    name,
-    ALARMING.test(state) ? paint('yellow', state) : state,
+    shortName(name),
+    ALARMING.test(state) ? paint('yellow', state) : state || '-',
     sinceMs === 0 ? '-' : forHowLong(nowMs - sinceMs),
     chart ?? '-',
   ]);
   return table(['ACTOR', 'STATE', 'SINCE', 'CHART'], rows, paint);
+}
+
+/** Of a lease's container id what people read of one. */
+export function shortName(name: string): string {
+  return name.replace(/(lease:[0-9a-f]{12})[0-9a-f]+/, '$1');
 }
 
 type Placed = { readonly name: string; readonly actor: ActorReport };

@@ -22,14 +22,19 @@ export function eventLine(event: Inspected, states: Map<string, string | null>, 
   if (event.kind === 'event') {
     // What an actor tells itself on its way is XState's own business.
     if (event.event.type === 'xstate.init' || event.event.type.startsWith('xstate.promise')) return null;
-    const from = event.from === null ? 'outside' : shortPath(event.from);
-    return `${at}  ${from} ${paint('gray', '→')} ${paint('bold', who)}  ${eventName(event.event.type)}${fieldsOf(event.event, paint)}`;
+    return `${at}  ${senderOf(event, paint)}${paint('bold', who)}  ${eventName(event.event.type)}${fieldsOf(event.event, paint)}`;
   }
   const before = states.get(event.actor);
   if (event.state === null || before === event.state) return null;
   states.set(event.actor, event.state);
   const was = before == null ? '' : ` ${paint('gray', `(was ${before})`)}`;
   return `${at}  ${paint('bold', who)} ${paint('gray', 'is')} ${paint('cyan', event.state)}${was}`;
+}
+
+/** Its own timers and calls need no sender: the event says which it was. */
+function senderOf({ actor, from }: Extract<Inspected, { kind: 'event' }>, paint: Paint): string {
+  if (from === actor || from?.startsWith(`${actor}/`)) return '';
+  return `${from === null ? 'outside' : shortPath(from)} ${paint('gray', '→')} `;
 }
 
 export function inputLine({ seq, atMs, actor, event }: Input, paint: Paint): string {

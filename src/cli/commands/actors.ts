@@ -2,7 +2,7 @@
 import type { ActorDetail, ActorReport } from '../../ports/introspection.ts';
 import { type AddCommand, examples, outputOption } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { actorLines, actorTree } from '../node-actors.ts';
+import { actorLines, actorTree, shortName } from '../node-actors.ts';
 import { askAll, askNode } from '../node-client.ts';
 import { print } from '../print.ts';
 import { debugSocketOf, withNode } from '../which-node.ts';
@@ -36,6 +36,8 @@ export const actorsCommand: AddCommand = (enactor, done) => {
 /** What the daemon knows nothing of is left to it to refuse. */
 function fullPath(actors: readonly ActorReport[], path: string): string {
   if (actors.some((actor) => actor.path === path)) return path;
-  const ending = actors.filter((actor) => actor.path.endsWith(`/${path}`));
+  const ending = actors.filter((actor) =>
+    [actor.path, shortName(actor.path)].some((one) => `/${one}`.endsWith(`/${path}`)),
+  );
   return ending.length === 1 ? (ending[0]?.path ?? path) : path;
 }
