@@ -34,6 +34,8 @@ export type CredentialsOptions = {
   readonly clock: Clock;
   readonly entropy: Pick<Entropy, 'fraction'>;
   readonly timeoutMs?: number;
+  /** A signal that fires after a time; Node's own by default. */
+  readonly timeout?: (ms: number) => AbortSignal;
   /** Told of what changes: another source, a renewal, the first of some failures. */
   readonly told?: (what: CredentialsNews) => void;
 };
@@ -108,9 +110,9 @@ export class RenewingCredentials implements Credentials {
   }
 
   async #obtain(): Promise<Held> {
-    const { clock, timeoutMs = RENEWAL_TIMEOUT_MS } = this.#options;
+    const { clock, timeoutMs = RENEWAL_TIMEOUT_MS, timeout = (ms) => AbortSignal.timeout(ms) } = this.#options;
     try {
-      const signal = AbortSignal.timeout(timeoutMs);
+      const signal = timeout(timeoutMs);
       const source = await this.#firstThere(signal);
       this.#source = source;
       const key = await source.obtain(signal).catch((thrown: unknown) => {

@@ -3,15 +3,16 @@
  * second), while the core and the models of the calls we make cost a tenth.
  *
  * The SDK has no AbortSignal, so an abandoned call runs on in the background until its time-out; whoever retries a mutating call
- * relies on its ClientToken. The SDK's own retries stay off: when to ask again is decided by charts. One refusal alone is answered here,
- * since it is about the key and not about the call: the key is renewed, and the call signed anew and repeated once.
+ * relies on its ClientToken. The SDK's own retries stay off: when to ask again is decided by charts. One refusal alone is answered
+ * below them, that of the key (credentials/with-key.ts).
  */
 import * as core from '@alicloud/openapi-core';
 import * as dara from '@darabonba/typescript';
-import { refusesKey, refusesTime } from '../../core/cloud-errors.ts';
+import { refusesTime } from '../../core/cloud-errors.ts';
 import { EnactorError } from '../../core/errors.ts';
 import { CloudError } from '../../ports/cloud.ts';
 import type { AccessKey, Credentials } from '../../ports/credentials.ts';
+import { withKey } from '../credentials/with-key.ts';
 import type { ClockSkew } from './clock-skew.ts';
 import { translated } from './failure.ts';
 
@@ -71,16 +72,7 @@ export function rpcClient(options: RpcEndpoint): RpcClient {
           throw await skew.explained(failure, `${scheme}://${endpoint}/`);
         }
       };
-      const key = await credentials.current(signal);
-      try {
-        return await once(key);
-      } catch (thrown) {
-        if (!(thrown instanceof CloudError) || !refusesKey(thrown.cloudCode)) throw thrown;
-        credentials.refused(key);
-        const other = await credentials.current(signal);
-        if (other.isSame(key)) throw thrown;
-        return await once(other);
-      }
+      return await withKey(credentials, signal, once);
     },
   };
 }

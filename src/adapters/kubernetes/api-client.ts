@@ -7,6 +7,7 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
+import { KeptCredentials } from './kept-credentials.ts';
 import { KubernetesError } from './kubernetes-error.ts';
 
 export type ApiCall = {
@@ -17,8 +18,6 @@ export type ApiCall = {
   readonly contentType?: string;
 };
 
-/** Credentials are read again this often: tokens in files rotate. */
-const CREDENTIALS_MS = 60_000;
 /** A server under load queues a watch for longer than a read. */
 const HEAD_TIMES = 3;
 const BODY_MAX_BYTES = 64 << 20;
@@ -27,12 +26,13 @@ const LINE_MAX_CHARS = 16 << 20;
 export class ApiClient {
   readonly #config: KubeConfig;
   readonly #timeoutMs: number;
-  #options: { readonly value: RequestOptions; readonly untilMs: number } | null = null;
+  readonly #credentials: KeptCredentials<RequestOptions>;
 
   /** `timeoutMs` bounds a call that is not a stream. */
   constructor(config: KubeConfig, timeoutMs: number) {
     this.#config = config;
     this.#timeoutMs = timeoutMs;
+    this.#credentials = new KeptCredentials(() => this.#requestOptions(), Date.now);
   }
 
   /** The body of a 2xx answer. Rejects with KubernetesError, or AbortError when `signal` fires. */
@@ -96,22 +96,24 @@ export class ApiClient {
     }
   }
 
-  /** Resolves when a 2xx head has come. A 401 reads the credentials anew, once. */
+  /** Resolves when a 2xx head has come. */
   async #open(call: ApiCall, signal: AbortSignal, silenceMs = 0): Promise<IncomingMessage> {
-    let response = await this.#send(call, signal, silenceMs);
-    if (response.statusCode === 401) {
-      response.resume();
-      this.#options = null;
-      response = await this.#send(call, signal, silenceMs);
-    }
+    const response = await this.#credentials.answered(
+      (options) => this.#send(call, options, signal, silenceMs),
+      (refused) => refused.resume(),
+    );
     const { statusCode = 0 } = response;
     if (statusCode >= 200 && statusCode < 300) return response;
     throw refusal(call, statusCode, await textOf(call, response));
   }
 
   /** A kept connection may have been closed at the other end just now: a read is then sent again, on a new one. */
-  async #send(call: ApiCall, signal: AbortSignal, silenceMs: number): Promise<IncomingMessage> {
-    const options = await this.#requestOptions();
+  async #send(
+    call: ApiCall,
+    options: RequestOptions,
+    signal: AbortSignal,
+    silenceMs: number,
+  ): Promise<IncomingMessage> {
     for (;;) {
       const { request, response } = this.#start(call, options, signal, silenceMs);
       try {
@@ -149,13 +151,10 @@ export class ApiClient {
   }
 
   async #requestOptions(): Promise<RequestOptions> {
-    const nowMs = Date.now();
-    if (this.#options !== null && nowMs < this.#options.untilMs) return this.#options.value;
     const value: RequestOptions = {};
     await this.#config.applyToHTTPSOptions(value);
     // It makes an agent that closes every connection; ours serves all calls until the credentials are read again.
     Object.assign(value.agent ?? {}, { keepAlive: true });
-    this.#options = { value, untilMs: nowMs + CREDENTIALS_MS };
     return value;
   }
 }

@@ -5,13 +5,12 @@
  * without one, until it answers 403.
  * Source: ECS "Use instance metadata", security-hardened mode.
  */
-import { setTimeout as wait } from 'node:timers/promises';
 import { EnactorError } from '../../core/errors.ts';
+import { httpWire, type MetadataAnswer, type MetadataWire } from './metadata-wire.ts';
 
 const TOKEN_PATH = '/latest/api/token';
 const META_DATA = '/latest/meta-data/';
 const TOKEN_TTL_SECONDS = 21_600; // the longest the service gives
-const BODY_MAX_BYTES = 1 << 20;
 /** 429, 5xx and the network are worth another try; each pause is this much longer than the last. */
 const PAUSE_GROWTH = 1.2;
 
@@ -23,11 +22,11 @@ export type MetadataClientOptions = {
   readonly tries: number;
   readonly pauseMs: number;
   readonly nowMs: () => number;
+  readonly wire: MetadataWire;
 };
 
 /** null: the service has no tokens. */
 type Token = { readonly value: string | null; readonly untilMs: number };
-type Answer = { readonly status: number; readonly text: string };
 
 /** With the defaults of a real instance: http://100.100.100.200, 5 s for a request, four tries. */
 export function metadataClient(options: Partial<MetadataClientOptions> = {}): MetadataClient {
@@ -37,6 +36,7 @@ export function metadataClient(options: Partial<MetadataClientOptions> = {}): Me
     tries: options.tries ?? 4,
     pauseMs: options.pauseMs ?? 500,
     nowMs: options.nowMs ?? Date.now,
+    wire: options.wire ?? httpWire,
   });
 }
 
@@ -67,7 +67,7 @@ export class MetadataClient {
     return text;
   }
 
-  #read(path: string, token: Token, signal: AbortSignal): Promise<Answer> {
+  #read(path: string, token: Token, signal: AbortSignal): Promise<MetadataAnswer> {
     const headers = token.value === null ? {} : { 'x-aliyun-ecs-metadata-token': token.value };
     return this.#request('GET', `${META_DATA}${path}`, headers, signal);
   }
@@ -105,15 +105,20 @@ export class MetadataClient {
     return this.#token;
   }
 
-  async #request(method: string, path: string, headers: Record<string, string>, signal: AbortSignal): Promise<Answer> {
+  async #request(
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<MetadataAnswer> {
     let pauseMs = this.#options.pauseMs;
     for (let left = this.#options.tries - 1; ; left -= 1) {
       const outcome = await this.#once(method, path, headers, signal);
       const isWorthATry = 'failure' in outcome || outcome.status === 429 || outcome.status >= 500;
       if (!isWorthATry) return outcome;
       if (left <= 0 && 'failure' in outcome) throw outcome.failure;
-      if (left <= 0) return outcome as Answer;
-      await wait(pauseMs, undefined, { signal });
+      if (left <= 0) return outcome as MetadataAnswer;
+      await this.#options.wire.pause(pauseMs, signal);
       pauseMs *= PAUSE_GROWTH;
     }
   }
@@ -123,16 +128,13 @@ export class MetadataClient {
     path: string,
     headers: Record<string, string>,
     signal: AbortSignal,
-  ): Promise<Answer | { readonly failure: EnactorError }> {
-    const { baseUrl, timeoutMs } = this.#options;
-    const timeout = AbortSignal.timeout(timeoutMs);
+  ): Promise<MetadataAnswer | { readonly failure: EnactorError }> {
+    const { baseUrl, timeoutMs, wire } = this.#options;
+    const timeout = wire.timeout(timeoutMs);
     try {
-      const init = { method, headers, redirect: 'error' as const, signal: AbortSignal.any([signal, timeout]) };
-      const response = await fetch(`${baseUrl}${path}`, init);
-      return { status: response.status, text: await boundedText(path, response) };
+      return await wire.send(method, `${baseUrl}${path}`, headers, AbortSignal.any([signal, timeout]));
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof EnactorError) return { failure: error };
       const why = timeout.aborted ? `no answer within ${timeoutMs} ms` : reasonOf(error);
       return { failure: metadataError(path, why, error) };
     }
@@ -143,17 +145,6 @@ export class MetadataClient {
 export function metadataError(path: string, why: string, cause?: unknown): EnactorError {
   const whole = path.startsWith('/') ? path : `${META_DATA}${path}`;
   return new EnactorError('metadata', `metadata ${whole}: ${why}`, cause);
-}
-
-async function boundedText(path: string, response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of response.body ?? []) {
-    sizeBytes += chunk.length;
-    if (sizeBytes > BODY_MAX_BYTES) throw metadataError(path, `the answer is over ${BODY_MAX_BYTES} bytes long`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 /** fetch says `fetch failed` and keeps the reason in its cause. */

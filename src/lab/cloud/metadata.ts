@@ -8,11 +8,11 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Verdict } from '../../vpc/faults.ts';
+import { metadataAt, metadataTree } from '../../vpc/metadata-tree.ts';
 import type { MetadataView } from '../../vpc/metadata-view.ts';
 import { send, sendInstead } from './http-answer.ts';
 import type { KeyRing } from './keys.ts';
 import type { LiveCloud } from './live-cloud.ts';
-import { metadataAt, metadataTree } from './metadata-tree.ts';
 import { isoInstant } from './wire-api.ts';
 
 const TOKEN_PATH = '/latest/api/token';

@@ -4,9 +4,9 @@
  *
  * Source: ECS "Instance metadata items"; clients that parse it.
  */
-import { isIP } from 'node:net';
-import type { MetadataEni } from '../../vpc/metadata-eni.ts';
-import type { MetadataView } from '../../vpc/metadata-view.ts';
+import { familyOf } from '../core/ip.ts';
+import type { MetadataEni } from './metadata-eni.ts';
+import type { MetadataView } from './metadata-view.ts';
 
 /** A leaf is its text; undefined entries do not exist. */
 export type MetadataTree = { readonly [name: string]: string | MetadataTree | undefined };
@@ -89,7 +89,7 @@ function eniTree(eni: MetadataEni): MetadataTree {
     netmask: eni.netmask,
     'network-interface-id': eni.eniId,
     'primary-ip-address': eni.primaryIp,
-    'private-ipv4s': JSON.stringify(eni.ipv4.filter((ip) => isIP(ip) === 4)),
+    'private-ipv4s': JSON.stringify(eni.ipv4.filter((ip) => familyOf(ip) === 4)),
     'vpc-cidr-block': eni.vpcCidr,
     'vpc-id': eni.vpcId,
     'vpc-ipv6-cidr-blocks': eni.vpcIpv6Cidr === null ? undefined : `[${eni.vpcIpv6Cidr}]`,
