@@ -33,7 +33,7 @@ try {
     });
     chmodSync(`${next}/${name}.js`, 0o755);
   }
-  copyFileSync('src/adapters/grpc/rpc.proto', `${next}/rpc.proto`);
+  for (const proto of ['rpc.proto', 'tracing.proto']) copyFileSync(`src/adapters/grpc/${proto}`, `${next}/${proto}`);
 
   const compile = ['build', '--compile', '--minify', '--bytecode', '--external', 'koffi', 'src/plugin/main.ts'];
   execFileSync(process.execPath, [...compile, '--outfile', `${next}/enactor-cni`], {

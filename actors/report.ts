@@ -1,10 +1,12 @@
 /** What people see of the actors, read from their snapshots. Nothing here sends, waits or keeps anything. */
 import type { AnyActorRef, SnapshotFrom } from 'xstate';
 import type { AddressState } from '../src/core/address-book.ts';
+import { type Holds, holdEndMs } from '../src/core/holds.ts';
 import type { Lease } from '../src/core/lease.ts';
 import type { ActorReport, EniReport, GcReport, NodeReport, PoolReport } from '../src/ports/introspection.ts';
 import type { EniContext } from '../statecharts/eni-context.ts';
 import type { eniFactoryMachine } from '../statecharts/eni-factory.ts';
+import type { EniFactoryContext } from '../statecharts/eni-factory-context.ts';
 import type { GarbageCollectorContext } from '../statecharts/garbage-collector-context.ts';
 import type { IdlePoolContext } from '../statecharts/idle-pool-context.ts';
 import type { KernelKeeperContext } from '../statecharts/kernel-keeper.ts';
@@ -63,6 +65,7 @@ function limitsOf(facts: NodeFacts | null): NonNullable<NodeReport['limits']> | 
 
 function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {
   // What only looks around for the factory is no ENI.
+  const { holds, nowMs } = snapshotOf(factory).context as EniFactoryContext;
   const enis = Object.entries(snapshotOf(factory).children ?? {}).filter(([actor]) => actor.startsWith('eni:'));
   return enis.map(([actor, ref]) => {
     const snapshot = snapshotOf(ref);
@@ -85,9 +88,15 @@ function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {
       })),
       ...(eni.dual && { halves: halvesIn(eni) }),
       waiting: eni.queue.length,
+      heldUntilMs: heldUntilMs(holds, eni, nowMs),
       lastFailure: eni.lastFailure === null ? null : `${eni.lastFailure.code}: ${eni.lastFailure.detail}`,
     };
   });
+}
+
+function heldUntilMs(holds: Holds, { slot, vSwitchId }: EniContext, nowMs: number): number | null {
+  const untilMs = Math.max(holdEndMs(holds, vSwitchId), holds.enis[slot] ?? 0);
+  return untilMs > nowMs ? untilMs : null;
 }
 
 function halvesIn({ halves }: EniContext): readonly string[] {

@@ -11,6 +11,7 @@ import { labCommand } from './commands/lab.ts';
 import { leasesCommand } from './commands/leases.ts';
 import { statusCommand } from './commands/status.ts';
 import { tellCommands } from './commands/tell.ts';
+import { terwayCommands } from './commands/terway.ts';
 import { watchCommand } from './commands/watch.ts';
 import { whyCommand } from './commands/why.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
@@ -20,6 +21,7 @@ import { drained, watchStandardOutput } from './standard-output.ts';
 const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
   'A node:': [statusCommand, whyCommand, leasesCommand, eniCommand, configCommand, tellCommands],
   'Its actors:': [watchCommand, actorsCommand, eventsCommand, journalCommand, chartsCommand],
+  'As terway-cli has them:': [terwayCommands],
   'Without a node:': [labCommand, completionCommand],
 };
 

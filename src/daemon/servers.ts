@@ -1,5 +1,6 @@
 /** The daemon's three sockets, bound together and given up together. */
 import { grpcServer } from '../adapters/grpc/grpc-server.ts';
+import { tracingOver } from '../adapters/grpc/tracing.ts';
 import { type DebugOptions, type DebugSource, debugServer } from '../adapters/http/debug-server.ts';
 import { jsonServer } from '../adapters/http/json-server.ts';
 import { type BoundSocket, bindUnixSocket } from '../adapters/http/unix-socket.ts';
@@ -18,13 +19,14 @@ export type Servers = {
 
 /** Rejects with EnactorError naming the path; what was bound by then is given up. */
 export async function startServers(
-  paths: Pick<Flags, 'grpcSocket' | 'jsonSocket' | 'debugSocket'>,
+  paths: Pick<Flags, 'grpcSocket' | 'jsonSocket' | 'debugSocket' | 'config'>,
   backend: Backend,
   introspection: DebugSource,
   options: DebugOptions & { readonly log: Log },
 ): Promise<Servers> {
   const { log } = options;
-  const grpc = grpcServer(backend, log);
+  const tracing = tracingOver({ report: () => introspection()?.report() ?? null, configPath: paths.config });
+  const grpc = grpcServer(backend, log, tracing);
   const json = jsonServer(backend, log);
   const debug = debugServer(introspection, options);
   const bound: BoundSocket[] = [];

@@ -40,6 +40,8 @@ export type EniReport = {
   /** Requests that wait for this ENI's next call. */
   readonly waiting: number;
   readonly lastFailure: string | null;
+  /** Until when neither it nor its vSwitch is asked for more; null or absent: it is. */
+  readonly heldUntilMs?: number | null;
 };
 
 export type PoolReport = {

@@ -12,7 +12,9 @@ import type { BackendMethod } from '../../core/wire.ts';
 import type { Backend } from '../../ports/backend.ts';
 import type { Log } from '../../ports/log.ts';
 import { dispatch, isBackendMethod, REQUEST_MAX_BYTES } from '../http/dispatcher.ts';
-import { backendService } from './service.ts';
+import { backendService, tracingService } from './service.ts';
+import type { Tracing } from './tracing.ts';
+import { tracingHandlers } from './tracing-handlers.ts';
 
 export type GrpcServer = {
   /** To be bound to a path. */
@@ -21,13 +23,15 @@ export type GrpcServer = {
   destroy(): void;
 };
 
-export function grpcServer(backend: Backend, log: Log): GrpcServer {
+/** `tracing`: what Terway's tracing service is to tell; without it there is none. */
+export function grpcServer(backend: Backend, log: Log, tracing: Tracing | null = null): GrpcServer {
   const service = backendService();
   const server = new Server({ 'grpc.max_receive_message_length': REQUEST_MAX_BYTES });
   const handlers = Object.keys(service)
     .filter(isBackendMethod)
     .map((method) => [method, handler(backend, method, log)] as const);
   server.addService(service, Object.fromEntries(handlers));
+  if (tracing !== null) server.addService(tracingService(), tracingHandlers(tracing));
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = createServer((socket) => injector.injectConnection(socket));
   return {

@@ -1,5 +1,5 @@
 /**
- * The service definition, loaded from rpc.proto beside this file: in the source tree, and in dist/ beside the bundle.
+ * The service definitions, loaded from the .proto files beside this file: in the source tree, and in dist/ beside the bundle.
  *
  * Names keep their capitals, uint64 travel as text and enums as numbers, as in the JSON form (src/core/wire.ts).
  */
@@ -8,8 +8,13 @@ import { loadPackageDefinition, type ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { BACKEND_SERVICE } from '../../core/wire.ts';
 
-export function backendService(): ServiceDefinition {
-  const definition = loadSync(fileURLToPath(new URL('./rpc.proto', import.meta.url)), {
+export const TRACING_SERVICE = 'rpc.TerwayTracing';
+
+export const backendService = (): ServiceDefinition => serviceIn('rpc.proto', BACKEND_SERVICE);
+export const tracingService = (): ServiceDefinition => serviceIn('tracing.proto', TRACING_SERVICE);
+
+function serviceIn(file: string, fullName: string): ServiceDefinition {
+  const definition = loadSync(fileURLToPath(new URL(`./${file}`, import.meta.url)), {
     keepCase: true,
     longs: String,
     enums: Number,
@@ -17,9 +22,9 @@ export function backendService(): ServiceDefinition {
     defaults: false,
     oneofs: false,
   });
-  const [, name = ''] = BACKEND_SERVICE.split('.');
+  const [, name = ''] = fullName.split('.');
   const found = loadPackageDefinition(definition).rpc;
   const service = found !== undefined && name in found ? (found as Record<string, unknown>)[name] : undefined;
-  if (typeof service !== 'function' || !('service' in service)) throw new Error(`rpc.proto has no ${BACKEND_SERVICE}`);
+  if (typeof service !== 'function' || !('service' in service)) throw new Error(`${file} has no ${fullName}`);
   return service.service as ServiceDefinition;
 }
