@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { traceLines } from '../lab/checks/trace-path.ts';
 import { ControlClient, ControlError } from '../lab/control/control-client.ts';
 import { findLabs, type RunningLab } from '../lab/control/find-lab.ts';
 import { drawLab } from '../lab/view/draw-lab.ts';
@@ -103,6 +104,17 @@ export async function probe(from: string, to: string, pid: number | undefined): 
   const text = worked ? `reached in ${(rttMs ?? 0).toFixed(1)} ms, seen with its own address` : why;
   process.stdout.write(`${from} -> ${to}: ${text}\n`);
   return worked ? EXIT.ok : EXIT.failed;
+}
+
+/** Every device that a probe and its answer pass. */
+export async function showPath(
+  from: string,
+  to: string,
+  { family, output, pid }: { family: 4 | 6 | undefined; output: OutputForm; pid: number | undefined },
+): Promise<number> {
+  const trace = await asked(chosenLab(pid), (lab) => lab.path(from, to, family));
+  print(trace, output, () => traceLines(trace));
+  return trace.result.reached ? EXIT.ok : EXIT.failed;
 }
 
 /** The whole lab, or what the daemon of one of its nodes says. */

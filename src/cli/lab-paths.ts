@@ -4,7 +4,7 @@ import { BoxError, insideBox } from '../lab/box/box-command.ts';
 import { onStopRequest, runInBox } from '../lab/box/run-in-box.ts';
 import { pathTable, withTable } from '../lab/checks/path-table.ts';
 import { startScene } from '../lab/checks/service-scene.ts';
-import { type PathVerdict, tryForm } from '../lab/checks/try-service-paths.ts';
+import { type PathVerdict, RIGHT_CIDR, tryForm, withProxies } from '../lab/checks/try-service-paths.ts';
 import { PROXY_FORMS } from '../lab/services/kube-proxy.ts';
 import { missingForServices } from '../lab/services/needs.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
@@ -50,7 +50,7 @@ async function tryAll(
     for (const form of PROXY_FORMS) {
       if (signal.aborted) break;
       say(`kube-proxy in its ${form} form`);
-      const tried = await tryForm(scene, form);
+      const tried = await withProxies(scene, form, RIGHT_CIDR, () => tryForm(scene, form));
       verdicts.push(...tried.verdicts);
       const { routingFault, unknownSource } = tried.refused;
       if (routingFault + unknownSource > 0)

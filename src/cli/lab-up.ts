@@ -3,7 +3,10 @@ import { BOX_VARIABLE, BoxError, insideBox } from '../lab/box/box-command.ts';
 import { onStopRequest, runInBox } from '../lab/box/run-in-box.ts';
 import { checkOnce, summaryLine } from '../lab/checks/check-once.ts';
 import { LAB_PROCESS } from '../lab/control/find-lab.ts';
+import { LAB_INSTANCE_TYPE, labTopology } from '../lab/lab-topology.ts';
 import { runLive } from '../lab/live.ts';
+import type { ProxyForm } from '../lab/services/kube-proxy.ts';
+import { missingForServices } from '../lab/services/needs.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
 import { howWeAreCalled } from './how-we-are-called.ts';
 
@@ -16,6 +19,8 @@ export type LabUpOptions = {
   readonly plant: 'wrong-rule' | null;
   /** Pods get IPv4/IPv6 pairs. */
   readonly dualStack: boolean;
+  /** The form of kube-proxy, or no services. */
+  readonly services: ProxyForm | null;
 };
 
 const configOf = (dualStack: boolean) => (dualStack ? { config: { ip_stack: 'dual' } } : {});
@@ -25,6 +30,8 @@ const PODS_TO_WATCH = 6;
 
 /** Resolves with the exit code. Throws CommandError. */
 export async function labUp(options: LabUpOptions): Promise<number> {
+  const missing = options.services === null ? null : missingForServices();
+  if (missing !== null) throw new CommandError(EXIT.cannot, missing);
   if (!insideBox()) {
     try {
       return await runInBox([process.execPath, ...process.execArgv, ...process.argv.slice(1)]);
@@ -63,9 +70,11 @@ async function check({ nodes, profile, pods, plant, dualStack }: LabUpOptions, s
   return result.ok ? EXIT.ok : EXIT.failed;
 }
 
-async function live({ nodes, profile, pods, dualStack }: LabUpOptions, signal: AbortSignal): Promise<number> {
+async function live({ nodes, profile, pods, dualStack, services }: LabUpOptions, signal: AbortSignal): Promise<number> {
   const trouble = await runLive({
     ...configOf(dualStack),
+    ...(services === null ? {} : { topology: labTopology(nodes, LAB_INSTANCE_TYPE.instanceType, true) }),
+    services,
     nodes,
     profile,
     signal,

@@ -5,6 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ControlServer } from './control/control-server.ts';
 import { LAB_PROCESS } from './control/find-lab.ts';
 import { type Lab, type LabOptions, startLab } from './lab.ts';
+import type { ProxyForm } from './services/kube-proxy.ts';
+import { LiveServices } from './services/live-services.ts';
 import { type LabStatus, labStatus } from './status/lab-status.ts';
 import { ReachabilityWatch } from './status/reachability.ts';
 import { drawLab } from './view/draw-lab.ts';
@@ -16,6 +18,8 @@ export type LiveOptions = Omit<LabOptions, 'say'> & {
   readonly pods: number;
   readonly out: NodeJS.WriteStream;
   readonly rootless: boolean;
+  /** null: no services, and nothing beyond the VPC. */
+  readonly services: ProxyForm | null;
   /** How readers call this program. */
   readonly command: string;
   readonly signal: AbortSignal;
@@ -37,6 +41,7 @@ export async function runLive(options: LiveOptions): Promise<readonly string[]> 
   };
   const lab = await startLab({ ...options, say: print });
   const watch = new ReachabilityWatch(lab);
+  const services = options.services === null ? null : await LiveServices.open(lab, options.services, tell);
   const control = new ControlServer(lab, watch, tell);
   await control.listen();
   watch.start();
@@ -50,6 +55,7 @@ export async function runLive(options: LiveOptions): Promise<readonly string[]> 
   print('');
   await watch.stop();
   await control.close();
+  await services?.close();
   await pods;
   return stopLab(lab, print);
 }

@@ -139,6 +139,8 @@ t.test('lab up: other terminals can act on it; a signal ends it and nothing stay
     /^hello runs on node-2 with 192\.168\.0\.\d+/,
   );
   t.match((await enactor('lab', 'probe', 'web-1', 'hello')).stdout, /reached in .* seen with its own address/);
+  const { stdout: hops } = await enactor('lab', 'path', 'web-1', 'hello');
+  t.match(hops, /→ web-1 +eth0 +out .*\n(.*\n)+.*← web-1 +eth0 +in .*\nreached hello, who saw /, 'there and back');
   t.match((await enactor('lab', 'exec', 'hello', '--', 'cat', '/proc/net/route')).stdout, /eth0/);
   const status = JSON.parse((await enactor('lab', 'status', '-o', 'json')).stdout);
   t.strictSame(status.pods.map((pod: { name: string }) => pod.name).sort(), ['hello', 'web-1', 'web-2']);

@@ -1,8 +1,18 @@
 /** `enactor lab …`: a VPC in a box, and what one does to it from another terminal. */
 import { InvalidArgumentError, Option } from 'commander';
-import { type AddCommand, countTo, outputOption } from '../command.ts';
+import { type AddCommand, countTo, examples, outputOption } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
-import { addPod, execIn, listPods, probe, rebootNode, removePod, showLab, showLedger } from '../lab-control.ts';
+import {
+  addPod,
+  execIn,
+  listPods,
+  probe,
+  rebootNode,
+  removePod,
+  showLab,
+  showLedger,
+  showPath,
+} from '../lab-control.ts';
 import { labPaths } from '../lab-paths.ts';
 import { labApiServer, labCloud } from '../lab-services.ts';
 import { labUp } from '../lab-up.ts';
@@ -22,6 +32,12 @@ export const labCommand: AddCommand = (enactor, done) => {
     .addOption(new Option('--profile <name>', 'how slow the cloud is').choices(['fast', 'realistic']).default('fast'))
     .option('--dual-stack', 'pods get an IPv4 and an IPv6 address', false)
     .addOption(
+      new Option(
+        '--services <form>',
+        'kube-proxy on every node in this form, a service `echo` of all pods (NodePort 30007), and `outside`, `internet` and `cloud` beyond the VPC',
+      ).choices(['iptables', 'nft']),
+    )
+    .addOption(
       new Option('--plant <fault>', 'make a fault on purpose, to see the check fail (with --once)').choices([
         'wrong-rule',
       ]),
@@ -34,9 +50,21 @@ Examples:
   enactor lab up --profile realistic       ENIs take seconds, as they do
   enactor lab up --once --plant wrong-rule ends with 1 and a count of routing faults`,
     )
-    .action(async ({ once, nodes, pods, profile, plant, dualStack }) => {
+    .action(async ({ once, nodes, pods, profile, plant, dualStack, services }) => {
       if (plant !== undefined && !once) throw new CommandError(EXIT.usage, '--plant goes with --once');
-      done(await labUp({ once, nodes, pods: pods ?? null, profile, plant: plant ?? null, dualStack }));
+      if (services !== undefined && once)
+        throw new CommandError(EXIT.usage, '--services goes without --once: see enactor lab paths');
+      done(
+        await labUp({
+          once,
+          nodes,
+          pods: pods ?? null,
+          profile,
+          plant: plant ?? null,
+          dualStack,
+          services: services ?? null,
+        }),
+      );
     });
 
   const pidOption = () =>
@@ -77,6 +105,23 @@ Examples:
     .argument('<to>')
     .addOption(pidOption())
     .action(async (from: string, to: string, { pid }) => done(await probe(from, to, pid)));
+
+  lab
+    .command('path')
+    .description(
+      'send from one place to another and tell every device on the way, there and back, with addresses as they were',
+    )
+    .argument('<from>', 'a pod, a node or another machine')
+    .argument('<to>', 'the same, a service, an address, or ADDRESS:PORT')
+    .addOption(new Option('--family <n>', 'of which IP, where the far end has both').choices(['4', '6']))
+    .addOption(outputOption())
+    .addOption(pidOption())
+    .addHelpText('after', examples('enactor lab path web-1 web-2', 'enactor lab path outside 192.168.0.1:30007'))
+    .action(async (from: string, to: string, { family, output, pid }) =>
+      done(
+        await showPath(from, to, { family: family === undefined ? undefined : family === '6' ? 6 : 4, output, pid }),
+      ),
+    );
 
   lab
     .command('paths')

@@ -31,35 +31,44 @@ const AT_ONCE = 24;
 /** By the range of the VPC, as a managed cluster's kube-proxy is set up where pods have addresses of the VPC. */
 export const RIGHT_CIDR: LocalTraffic = { by: 'clusterCidr', cidrs: POD_CIDRS };
 
-/** Installs the proxy on every node, tries the paths (all if not told), and takes it away again. */
-export async function tryForm(
-  scene: Scene,
+/** Does the work while every node has a kube-proxy of this form, and takes its rules away again. */
+export async function withProxies<T>(
+  { lab }: Scene,
   form: ProxyForm,
-  local: LocalTraffic = RIGHT_CIDR,
-  paths: readonly ServicePath[] = SERVICE_PATHS,
-): Promise<FormVerdict> {
-  const { lab } = scene;
+  local: LocalTraffic,
+  work: () => Promise<T>,
+): Promise<T> {
   const proxies = lab.nodes.map(
     ({ name, guest }) =>
       new KubeProxy(guest.netns, lab.api, form, { name, ips: guest.ips, local, serviceCidrs: SERVICE_CIDRS }),
   );
   await Promise.all(proxies.map((proxy) => proxy.sync()));
   try {
-    const before = lab.refused();
-    const jobs = paths.flatMap((path) => path.families.map((family) => ({ path, family })));
-    const verdicts: PathVerdict[] = [];
-    let next = 0;
-    const worker = async () => {
-      for (let index = next++; index < jobs.length; index = next++) {
-        const job = jobs[index];
-        if (job !== undefined) verdicts[index] = await tryOne(scene, form, job.path, job.family);
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
-    return { verdicts, refused: refusedSince(lab.refused(), before) };
+    return await work();
   } finally {
     await Promise.all(proxies.map((proxy) => proxy.remove()));
   }
+}
+
+/** Tries the paths; the proxies are the caller's (`withProxies`). */
+export async function tryForm(
+  scene: Scene,
+  form: ProxyForm,
+  paths: readonly ServicePath[] = SERVICE_PATHS,
+): Promise<FormVerdict> {
+  const { lab } = scene;
+  const before = lab.refused();
+  const jobs = paths.flatMap((path) => path.families.map((family) => ({ path, family })));
+  const verdicts: PathVerdict[] = [];
+  let next = 0;
+  const worker = async () => {
+    for (let index = next++; index < jobs.length; index = next++) {
+      const job = jobs[index];
+      if (job !== undefined) verdicts[index] = await tryOne(scene, form, job.path, job.family);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  return { verdicts, refused: refusedSince(lab.refused(), before) };
 }
 
 async function tryOne(scene: Scene, form: ProxyForm, path: ServicePath, family: Family): Promise<PathVerdict> {

@@ -1,5 +1,6 @@
 /** Talks to a running lab's control socket. */
 import { request } from 'node:http';
+import type { Trace } from '../checks/trace-path.ts';
 import type { Verdict } from '../checks/try-paths.ts';
 import type { LabStatus } from '../status/lab-status.ts';
 import type { LedgerTail, PlaceInfo, Rebooted } from './control-server.ts';
@@ -37,6 +38,10 @@ export class ControlClient {
 
   probe(from: string, to: string): Promise<Verdict> {
     return this.#call('POST', '/v1/probe', { from, to });
+  }
+
+  path(from: string, to: string, family: 4 | 6 | undefined): Promise<Trace> {
+    return this.#call('POST', '/v1/path', { from, to, ...(family === undefined ? {} : { family }) });
   }
 
   reboot(node: string): Promise<Rebooted> {

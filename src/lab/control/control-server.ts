@@ -1,12 +1,14 @@
 /**
  * The running lab's own socket, through which other terminals add pods and look: small JSON over HTTP on a unix socket.
  *
- * GET /v1/status · POST /v1/reboot {node} · POST /v1/pods {name, node?} · DELETE /v1/pods/NAME · POST /v1/probe {from, to} · GET /v1/place/NAME ·
+ * GET /v1/status · POST /v1/reboot {node} · POST /v1/pods {name, node?} · DELETE /v1/pods/NAME · POST /v1/probe {from, to} ·
+ * POST /v1/path {from, to, family?} · GET /v1/place/NAME ·
  * GET /v1/ledger, the last calls to the cloud
  * Failures are {error} with 400 (the request cannot be) or 500.
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { LedgerEntry } from '../../vpc/ledger.ts';
+import { type Trace, tracePath } from '../checks/trace-path.ts';
 import { tryPath } from '../checks/try-paths.ts';
 import type { Lab } from '../lab.ts';
 import { labStatus } from '../status/lab-status.ts';
@@ -82,6 +84,7 @@ export class ControlServer {
       if (call === 'DELETE pods' && name !== undefined) return this.#removePod(decodeURIComponent(name));
       if (call === 'POST reboot') return this.#reboot(await bodyOf(request));
       if (call === 'POST probe') return this.#probe(await bodyOf(request));
+      if (call === 'POST path') return this.#path(await bodyOf(request));
       if (call === 'GET ledger') return this.#ledger();
       if (call === 'GET place' && name !== undefined) return this.#place(decodeURIComponent(name));
     }
@@ -129,6 +132,12 @@ export class ControlServer {
     const { from, to } = body;
     if (typeof from !== 'string' || typeof to !== 'string') throw new RequestError('from and to are names');
     return tryPath(this.#lab, { from, to });
+  }
+
+  async #path(body: Readonly<Record<string, unknown>>): Promise<Trace> {
+    const { from, to, family } = body;
+    if (typeof from !== 'string' || typeof to !== 'string') throw new RequestError('from and to are names');
+    return tracePath(this.#lab, { from, to, ...(family === 4 || family === 6 ? { family } : {}) });
   }
 
   #ledger(): LedgerTail {
