@@ -2,11 +2,11 @@
 import { fromPromise } from 'xstate';
 import type { Held } from '../src/core/address-book.ts';
 import type { CloudEni } from '../src/core/eni.ts';
+import type { NodeFacts } from '../src/core/node-facts.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { AdoptedEni } from '../statecharts/adopted-eni.ts';
 import type { At } from '../statecharts/at.ts';
 import { cloudKeeperMachine } from '../statecharts/cloud-keeper.ts';
-import type { NodeFacts } from '../statecharts/node.ts';
 import { subnetOf } from './identify.ts';
 import type { Intents } from './intents.ts';
 import { heldOf, readCoolDowns, readLeases } from './leases-on-disk.ts';
@@ -14,7 +14,7 @@ import type { NodePorts } from './ports.ts';
 import { isOurs, ownTags, REQUEST_TAG } from './tags.ts';
 
 export type CloudKeeperHands = Pick<NodePorts, 'cloud' | 'store' | 'clock' | 'log'> & {
-  readonly settings: Settings;
+  readonly settings: () => Settings;
   readonly intents: Intents;
   readonly facts: () => NodeFacts;
   /** Ids of the ENIs that have an actor. */
@@ -34,7 +34,7 @@ export function cloudKeeperLogic(hands: CloudKeeperHands) {
 
   const list = async (suspects: readonly string[], signal: AbortSignal): Promise<readonly AdoptedEni[]> => {
     if (unconfirmed()) return [];
-    const ours = await cloud.describeEnis({ tags: ownTags(settings.clusterId, facts().instanceId) }, signal);
+    const ours = await cloud.describeEnis({ tags: ownTags(settings().clusterId, facts().instanceId) }, signal);
     const strays = ours.filter(isStray);
     if (strays.length === 0) return [];
     const vSwitchIds = [...new Set(strays.map(({ vSwitchId }) => vSwitchId))];

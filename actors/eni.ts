@@ -18,11 +18,11 @@ import {
   takingId,
 } from '../src/core/intent.ts';
 import { LATE_PERIODS } from '../src/core/late-describe.ts';
+import type { NodeFacts } from '../src/core/node-facts.ts';
 import type { Settings } from '../src/core/settings.ts';
 import { believed, isAsKnown, type Owned } from '../src/core/two-witnesses.ts';
 import type { At } from '../statecharts/at.ts';
 import { eniMachine } from '../statecharts/eni.ts';
-import type { NodeFacts } from '../statecharts/node.ts';
 import type { Intents } from './intents.ts';
 import { heldOf, readCoolDowns, readLeases, readReservations } from './leases-on-disk.ts';
 import type { NodePorts } from './ports.ts';
@@ -30,7 +30,8 @@ import { ownTags, REQUEST_TAG } from './tags.ts';
 
 /** What the logic of every ENI actor needs to know about the node. Filled by `identify`, before the first ENI exists. */
 export type EniHands = Pick<NodePorts, 'cloud' | 'metadata' | 'store' | 'kernel' | 'clock' | 'log'> & {
-  readonly settings: Settings;
+  /** Those that hold at the moment. */
+  readonly settings: () => Settings;
   readonly intents: Intents;
   readonly facts: () => NodeFacts;
 };
@@ -67,7 +68,7 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
 
   const tell = (intent: EniIntent, ips: readonly string[], there: boolean): void => {
     const nowMs = clock.nowMs();
-    intents.answered(intent, ips, there, nowMs, nowMs + LATE_PERIODS * settings.describePeriodMs);
+    intents.answered(intent, ips, there, nowMs, nowMs + LATE_PERIODS * settings().describePeriodMs);
   };
 
   /** The metadata service is the second witness; asked only when the first one tells something new. */
@@ -103,11 +104,11 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
             ipv4Count: input.ipv4Count,
             ipv6Count: input.ipv6Count,
             tags: {
-              ...settings.eniTags,
-              ...ownTags(settings.clusterId, facts().instanceId),
+              ...settings().eniTags,
+              ...ownTags(settings().clusterId, facts().instanceId),
               [REQUEST_TAG]: input.token,
             },
-            description: `created by enactor for ${settings.nodeName}`,
+            description: `created by enactor for ${settings().nodeName}`,
             clientToken: input.token,
           }),
           ...stamp(input.token, input.slot),
@@ -127,7 +128,7 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
       findEni: fromPromise(({ input, signal }) =>
         call('look for ENI', { token: input.token }, async () => {
           const open = intents.of(input.token);
-          const tags = { ...ownTags(settings.clusterId, facts().instanceId), [REQUEST_TAG]: input.token };
+          const tags = { ...ownTags(settings().clusterId, facts().instanceId), [REQUEST_TAG]: input.token };
           // Whether several tags are all asked for, or any, is nowhere written.
           const found = (await cloud.describeEnis({ tags }, signal)).find(
             (eni) => eni.tags[REQUEST_TAG] === input.token,
@@ -151,7 +152,9 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
           if (taking !== null && !(input.takingYet && hasAny(found, taking.ips))) intents.close(taking);
           // One that was made a moment ago is not shown yet: without its intent a new life would know nothing of it.
           const tooNew =
-            found === null && open?.kind === 'attach' && askedMs - open.atMs < LATE_PERIODS * settings.describePeriodMs;
+            found === null &&
+            open?.kind === 'attach' &&
+            askedMs - open.atMs < LATE_PERIODS * settings().describePeriodMs;
           if (open === null || open.kind === 'create' || open.kind === 'unassign') return found;
           if (!tooNew && isSettled(open, found)) intents.close(open);
           return found;

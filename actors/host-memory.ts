@@ -22,13 +22,13 @@ const BEGUN_GRACE_MS = 1_000;
 type Dying = SandboxLeft & { readonly sinceMs: number };
 
 export class HostMemory {
-  readonly #leftoverGraceMs: number;
+  readonly #leftoverGraceMs: () => number;
   readonly #seen = new Set<SandboxKey>();
   /** Since when what the plugin has begun was seen unfinished. */
   readonly #begunMs = new Map<SandboxKey, number>();
   readonly #dying = new Map<SandboxKey, Dying>();
 
-  constructor(leftoverGraceMs: number) {
+  constructor(leftoverGraceMs: () => number) {
     this.#leftoverGraceMs = leftoverGraceMs;
   }
 
@@ -51,7 +51,7 @@ export class HostMemory {
     return {
       pods: leases.map((lease) => this.#podOf(lease, nowMs)),
       claimed,
-      dead: [...this.#dying.values()].filter(({ sinceMs }) => nowMs - sinceMs >= this.#leftoverGraceMs),
+      dead: [...this.#dying.values()].filter(({ sinceMs }) => nowMs - sinceMs >= this.#leftoverGraceMs()),
     };
   }
 
@@ -87,7 +87,7 @@ export class HostMemory {
     const begun = [...this.#begunMs.values()]
       .map((sinceMs) => sinceMs + BEGUN_GRACE_MS)
       .filter((dueMs) => dueMs > nowMs);
-    const instants = [...[...this.#dying.values()].map(({ sinceMs }) => sinceMs + this.#leftoverGraceMs), ...begun];
+    const instants = [...[...this.#dying.values()].map(({ sinceMs }) => sinceMs + this.#leftoverGraceMs()), ...begun];
     return instants.length === 0 ? null : Math.min(...instants);
   }
 

@@ -4,10 +4,10 @@ import type { CloudEni, InstanceLimits, Subnet, VSwitch } from '../src/core/eni.
 import { EnactorError } from '../src/core/errors.ts';
 import { parseCidr, vSwitchGateway } from '../src/core/ip.ts';
 import { eniCap } from '../src/core/managed-enis.ts';
+import type { NodeFacts } from '../src/core/node-facts.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { Log } from '../src/ports/log.ts';
 import type { At } from '../statecharts/at.ts';
-import type { NodeFacts } from '../statecharts/node.ts';
 import type { NodePorts } from './ports.ts';
 
 export function subnetOf(vSwitch: Pick<VSwitch, 'cidr' | 'ipv6Cidr'>): Subnet {
@@ -29,48 +29,55 @@ export function vSwitchIdsFor({ vSwitchIds }: Settings, zoneId: string, own: str
 const isList = (lists: NonNullable<Settings['vSwitchIds']>): lists is readonly string[] => Array.isArray(lists);
 
 /** @param identified told whose we are as soon as the metadata service has said it */
-export function identifyLogic(
-  { metadata, cloud, kernel, clock, entropy, log }: NodePorts,
-  identified: (instanceId: string) => void,
-) {
+export function identifyLogic(ports: NodePorts, identified: (instanceId: string) => void) {
+  const { kernel, clock, log } = ports;
   return fromPromise<At<NodeFacts>, { settings: Settings }>(async ({ input: { settings }, signal }) => {
-    const identity = await metadata.identity(signal);
-    identified(identity.instanceId);
-    const wantedIds = vSwitchIdsFor(settings, identity.zoneId, identity.vSwitchId);
-    const [limits, known, attached] = await Promise.all([
-      cloud.instanceLimits(identity.instanceType, signal),
-      cloud.vSwitches(wantedIds, signal),
-      cloud.describeEnis({ instanceId: identity.instanceId }, signal),
+    const [{ facts, instanceType }] = await Promise.all([
+      instanceFacts(ports, settings, signal, identified),
       kernel.prepareHost(),
     ]);
-    const inZone = wantedIds
-      .map((id) => known.find((vSwitch) => vSwitch.vSwitchId === id))
-      .filter((vSwitch) => vSwitch !== undefined && vSwitch.zoneId === identity.zoneId) as VSwitch[];
-    if (inZone.length === 0) {
-      const detail = `none of the vSwitches ${wantedIds.join(', ')} is in zone ${identity.zoneId}`;
-      throw new EnactorError('invalidArgument', detail);
-    }
-    const vSwitches = settings.ipStack === 'dual' ? withIpv6(inZone, limits, log) : inZone;
-    const facts: NodeFacts = {
-      instanceId: identity.instanceId,
-      nodeIp: identity.nodeIp,
-      eniCap: eniCap(limits.enis, settings),
-      eniPlaces: Math.max(0, limits.enis - 1),
-      ipv4PerEni: settings.ipStack === 'dual' ? Math.min(limits.ipv4PerEni, limits.ipv6PerEni) : limits.ipv4PerEni,
-      vSwitches: vSwitches.map((vSwitch) => ({
-        vSwitchId: vSwitch.vSwitchId,
-        subnet: subnetOf(vSwitch),
-        free: vSwitch.availableAddresses,
-      })),
-      seed: entropy.fraction(),
-      securityGroupIds: settings.securityGroupIds ?? groupsOf(attached),
-    };
-    log.info(
-      { instance: facts.instanceId, type: identity.instanceType, enis: facts.eniCap, ipsPerEni: facts.ipv4PerEni },
-      'instance identified',
-    );
+    const { instanceId: instance, eniCap: enis, ipv4PerEni: ipsPerEni } = facts;
+    log.info({ instance, type: instanceType, enis, ipsPerEni }, 'instance identified');
     return { atMs: clock.nowMs(), value: facts };
   });
+}
+
+/** What the cloud says of these settings. Rejects with EnactorError `invalidArgument` when they do not fit the instance. */
+export async function instanceFacts(
+  { metadata, cloud, entropy, log }: Pick<NodePorts, 'metadata' | 'cloud' | 'entropy' | 'log'>,
+  settings: Settings,
+  signal: AbortSignal,
+  identified: (instanceId: string) => void = () => {},
+): Promise<{ readonly facts: NodeFacts; readonly instanceType: string }> {
+  const { instanceId, instanceType, nodeIp, zoneId, vSwitchId: own } = await metadata.identity(signal);
+  identified(instanceId);
+  const wantedIds = vSwitchIdsFor(settings, zoneId, own);
+  const [limits, known, attached] = await Promise.all([
+    cloud.instanceLimits(instanceType, signal),
+    cloud.vSwitches(wantedIds, signal),
+    cloud.describeEnis({ instanceId }, signal),
+  ]);
+  const inZone = wantedIds
+    .map((id) => known.find((vSwitch) => vSwitch.vSwitchId === id))
+    .filter((vSwitch) => vSwitch !== undefined && vSwitch.zoneId === zoneId) as VSwitch[];
+  if (inZone.length === 0)
+    throw new EnactorError('invalidArgument', `none of the vSwitches ${wantedIds.join(', ')} is in zone ${zoneId}`);
+  const vSwitches = settings.ipStack === 'dual' ? withIpv6(inZone, limits, log) : inZone;
+  const facts: NodeFacts = {
+    instanceId,
+    nodeIp,
+    eniCap: eniCap(limits.enis, settings),
+    eniPlaces: Math.max(0, limits.enis - 1),
+    ipv4PerEni: settings.ipStack === 'dual' ? Math.min(limits.ipv4PerEni, limits.ipv6PerEni) : limits.ipv4PerEni,
+    vSwitches: vSwitches.map((vSwitch) => ({
+      vSwitchId: vSwitch.vSwitchId,
+      subnet: subnetOf(vSwitch),
+      free: vSwitch.availableAddresses,
+    })),
+    seed: entropy.fraction(),
+    securityGroupIds: settings.securityGroupIds ?? groupsOf(attached),
+  };
+  return { facts, instanceType };
 }
 
 /** Those of the node itself. Without any no ENI can be made, so an instance that is not shown yet is waited for. */

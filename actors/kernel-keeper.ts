@@ -20,12 +20,12 @@ import type { LivingNode } from './living.ts';
 import type { NodePorts } from './ports.ts';
 
 export type KernelKeeperHands = Pick<NodePorts, 'kernel' | 'store' | 'clock' | 'log'> & {
-  readonly settings: Settings;
+  readonly settings: () => Settings;
   readonly living: () => LivingNode;
 };
 
 export function kernelKeeperLogic({ kernel, store, clock, log, settings, living }: KernelKeeperHands) {
-  const memory = new HostMemory(settings.leftoverGraceMs);
+  const memory = new HostMemory(() => settings().leftoverGraceMs);
 
   const sweep = async ({ heldOff, thoroughFromMs }: Sweep): Promise<At<Swept>> => {
     const startMs = clock.nowMs();

@@ -13,7 +13,7 @@ import type { NodePorts } from './ports.ts';
 /** `bootId`: of this boot, once it is known. */
 export function leaseLogic(
   { store, clock, kernel, log }: Pick<NodePorts, 'store' | 'clock' | 'kernel' | 'log'>,
-  coolDownMs: number,
+  coolDownMs: () => number,
   bootId: () => string | null,
 ) {
   /**
@@ -54,7 +54,7 @@ export function leaseLogic(
       }),
       erase: fromPromise(async ({ input: { lease, forGood } }) => {
         const nowMs = clock.nowMs();
-        const coolUntilMs = nowMs + coolDownMs;
+        const coolUntilMs = nowMs + coolDownMs();
         const kept = forGood ? null : reservationOf(lease, nowMs, coolUntilMs);
         const key = sandboxKey(lease.sandbox);
         await store.write([

@@ -6,6 +6,7 @@
 import { type AnyActorRef, createActor, fromPromise, type InspectionEvent } from 'xstate';
 import { EnactorError, failureOf } from '../src/core/errors.ts';
 import type { Lease } from '../src/core/lease.ts';
+import type { NodeFacts } from '../src/core/node-facts.ts';
 import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { AllocateRequest, Allocator, ReleaseRequest } from '../src/ports/allocator.ts';
@@ -15,10 +16,11 @@ import { idlePoolMachine } from '../statecharts/idle-pool.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
 import { type LeasesRef, leaseId, leasesMachine } from '../statecharts/leases.ts';
 import type { Answer } from '../statecharts/messages.ts';
-import { type NodeFacts, nodeMachine } from '../statecharts/node.ts';
+import { nodeMachine } from '../statecharts/node.ts';
 import { ENI_FACTORY, LEASES } from '../statecharts/receptionist.ts';
 import { actorDetail } from './actor-detail.ts';
 import { Replies } from './ask.ts';
+import { factsAfter } from './change-settings.ts';
 import { charts } from './chart-data.ts';
 import { cloudKeeperLogic } from './cloud-keeper.ts';
 import { eniLogic } from './eni.ts';
@@ -59,6 +61,13 @@ export type NodeSystem = {
   whenServing(signal: AbortSignal): Promise<void>;
   /** Resolves when the root cannot go on: the process has to end. Stays pending otherwise. */
   readonly failed: Promise<Error>;
+  /**
+   * From now on these hold. Rejects with EnactorError and changes nothing: `invalidArgument` when they do not fit the instance, `notReady`
+   * when the node does not serve, else what kept them from being looked up. What only a new life can take is the caller's to leave alone.
+   */
+  changeSettings(settings: Settings, signal: AbortSignal): Promise<void>;
+  /** Whether the API server schedules anything to this node. */
+  cordon(cordoned: boolean): void;
   /** Turns new requests away, waits up to `drainMs` for those under way, then ends. Idempotent. */
   stop(drainMs?: number): Promise<void>;
 };
@@ -76,7 +85,7 @@ const ENI_PREFIX = 'eni:';
 
 const isDegraded = (value: unknown): boolean => statePath(value).startsWith('running.degraded');
 
-export function startNode({ ports, settings, clock: timers, inspect }: StartNode): NodeSystem {
+export function startNode({ ports, settings: atStart, clock: timers, inspect }: StartNode): NodeSystem {
   const { clock, entropy, log } = ports;
   const replies = new Replies();
   /** Sandboxes whose lease is on disk and cannot be read. */
@@ -95,20 +104,24 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     return rememberedIn(root, { instanceId, nodeIp, bootId });
   });
   const intents = new Intents(ports.store, delays, log, (intent) => memory.struckOut(intent));
-  const inputs = new Inputs(settings.inputsMax, ports, delays);
+  const inputs = new Inputs(atStart.inputsMax, ports, delays);
   const trails = new RequestTrails();
   const observer = new Observer(() => clock.nowMs());
 
   const instant: Instant = { nowMs: clock.nowMs() };
   const ofSandbox = timed(
-    leaseLogic(ports, settings.coolDownMs, () => bootId),
+    leaseLogic(
+      ports,
+      () => settings().coolDownMs,
+      () => bootId,
+    ),
     instant,
   );
   const eni = timed(eniLogic({ ...ports, settings, facts, intents }), instant);
   const survey = surveyLogic({ ...ports, facts });
   const collector = garbageCollectorLogic({
     ...ports,
-    nodeName: settings.nodeName,
+    nodeName: atStart.nodeName,
     leases: () => boundLeases(root),
     allocator: { release: (request, signal) => release(request, signal), lease: (id, ifName) => lease(id, ifName) },
   });
@@ -142,7 +155,7 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
     },
   });
   const root = createActor(timed(logic, instant), {
-    input: { settings, token: entropy.token().slice(0, 40) },
+    input: { settings: atStart, token: entropy.token().slice(0, 40) },
     ...(timers === undefined ? {} : { clock: timers }),
     inspect: (event) => {
       if (event.type === '@xstate.snapshot') {
@@ -161,6 +174,11 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
 
   function sinceMs(actor: AnyActorRef): number {
     return since.get(actor)?.atMs ?? 0;
+  }
+
+  /** Those that hold now. */
+  function settings(): Settings {
+    return root.getSnapshot().context.settings;
   }
 
   function facts(): NodeFacts {
@@ -304,6 +322,19 @@ export function startNode({ ports, settings, clock: timers, inspect }: StartNode
       command: (command) => commandIn(root, command, clock.nowMs()),
     },
     failed,
+    changeSettings: async (after, signal) => {
+      const mustServe = (): void => {
+        if (!root.getSnapshot().matches({ running: 'serving' }))
+          throw new EnactorError('notReady', 'the node does not serve');
+      };
+      mustServe();
+      const known = await factsAfter(ports, facts(), settings(), after, signal);
+      mustServe();
+      root.send({ type: 'settings', settings: after, facts: known, atMs: clock.nowMs() });
+    },
+    cordon: (cordoned) => {
+      if (root.getSnapshot().status === 'active') root.send({ type: 'cordoned', cordoned, atMs: clock.nowMs() });
+    },
     whenServing: (signal) =>
       new Promise((resolve, reject) => {
         const end = (error?: Error): void => {

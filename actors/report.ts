@@ -3,6 +3,7 @@ import type { AnyActorRef, SnapshotFrom } from 'xstate';
 import type { AddressState } from '../src/core/address-book.ts';
 import { type Holds, holdEndMs } from '../src/core/holds.ts';
 import type { Lease } from '../src/core/lease.ts';
+import type { NodeFacts } from '../src/core/node-facts.ts';
 import type { ActorReport, EniReport, GcReport, NodeReport, PoolReport } from '../src/ports/introspection.ts';
 import type { EniContext } from '../statecharts/eni-context.ts';
 import type { eniFactoryMachine } from '../statecharts/eni-factory.ts';
@@ -11,7 +12,7 @@ import type { GarbageCollectorContext } from '../statecharts/garbage-collector-c
 import type { IdlePoolContext } from '../statecharts/idle-pool-context.ts';
 import type { KernelKeeperContext } from '../statecharts/kernel-keeper.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
-import type { NodeFacts, NodeRef } from '../statecharts/node.ts';
+import type { NodeRef } from '../statecharts/node.ts';
 import { ENI_FACTORY, GARBAGE_COLLECTOR, IDLE_POOL, KERNEL_KEEPER, LEASES } from '../statecharts/receptionist.ts';
 import { chartOf } from './observer.ts';
 import { statePath } from './state-path.ts';

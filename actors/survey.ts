@@ -1,9 +1,9 @@
 /** A look at what changes without us: the other ENIs on the instance, and the addresses its vSwitches have left. Reads only. */
 import { fromPromise } from 'xstate';
 import { takesPlace } from '../src/core/managed-enis.ts';
+import type { NodeFacts } from '../src/core/node-facts.ts';
 import type { At } from '../statecharts/at.ts';
 import type { Survey } from '../statecharts/eni-factory-context.ts';
-import type { NodeFacts } from '../statecharts/node.ts';
 import type { NodePorts } from './ports.ts';
 
 type Hands = Pick<NodePorts, 'cloud' | 'clock' | 'log'> & { readonly facts: () => NodeFacts };

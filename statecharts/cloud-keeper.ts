@@ -10,10 +10,12 @@
 import { type ActorRefFrom, assign, enqueueActions, type PromiseActorLogic, setup } from 'xstate';
 import type { AdoptedEni } from './adopted-eni.ts';
 import type { At } from './at.ts';
-import type { LookNow } from './messages.ts';
+import type { LookNow, PeriodsEvent } from './messages.ts';
 import { eniFactoryIn } from './receptionist.ts';
 
-export type CloudKeeperInput = { readonly periodMs: number; readonly seed: number; readonly nowMs: number };
+export type CloudKeeperSettings = { readonly periodMs: number };
+
+export type CloudKeeperInput = CloudKeeperSettings & { readonly seed: number; readonly nowMs: number };
 
 export type CloudKeeperContext = CloudKeeperInput & {
   /** Ids of ENIs that the last look has seen and no actor has. */
@@ -35,7 +37,7 @@ export const cloudKeeperMachine = setup({
   types: {
     input: {} as CloudKeeperInput,
     context: {} as CloudKeeperContext,
-    events: {} as LookNow,
+    events: {} as LookNow | PeriodsEvent<CloudKeeperSettings>,
   },
   actors: {} as {
     /** ENIs of ours, on the instance or on none, that no actor has and no intent tells of. */
@@ -67,6 +69,12 @@ export const cloudKeeperMachine = setup({
   id: 'cloudKeeper',
   options: { maxIterations: 100 },
   context: ({ input }) => ({ ...input, suspects: [], found: 0, failures: 0 }),
+  // The wait that has begun is the last of the old length.
+  on: {
+    settings: {
+      actions: assign(({ context, event }) => ({ ...event.settings, nowMs: Math.max(context.nowMs, event.atMs) })),
+    },
+  },
   initial: 'resting',
   states: {
     resting: { after: { period: 'listing' }, on: { lookNow: 'listing' } },

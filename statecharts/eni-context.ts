@@ -11,6 +11,7 @@ import {
 } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import type { EniPhase, EniSummary } from '../src/core/eni-summary.ts';
+import type { EniTimes } from '../src/core/eni-times.ts';
 import type { Failure } from '../src/core/errors.ts';
 import type { CreateIntent, Intent } from '../src/core/intent.ts';
 import { corrected, LATE_PERIODS, type Said, said } from '../src/core/late-describe.ts';
@@ -20,16 +21,6 @@ import type { EniDevice } from '../src/ports/kernel.ts';
 import type { At } from './at.ts';
 import { type Asking, countsIn, queueLength, wantsToLeave } from './eni-owned.ts';
 import type { FactoryEvent, IpResult } from './messages.ts';
-
-export type EniTimes = {
-  readonly cloudPeriodMs: number;
-  readonly describePeriodMs: number;
-  readonly attachTimeoutMs: number;
-  readonly settleTimeoutMs: number;
-  readonly detachTimeoutMs: number;
-  readonly backoffMs: number;
-  readonly backoffMaxMs: number;
-};
 
 export type EniPlan = {
   readonly slot: number;

@@ -1,17 +1,15 @@
 /** What the factory knows, and the pure parts of what it does: its line, and what it learns from failures. */
 import type { Holder } from '../src/core/address-book.ts';
-import type { Subnet } from '../src/core/eni.ts';
 import type { EniSummary } from '../src/core/eni-summary.ts';
 import type { Failure } from '../src/core/errors.ts';
+import type { FactorySettings, VSwitchPlan } from '../src/core/factory-settings.ts';
 import { afterFailedCall, afterFailedOpening, afterOpened, type Holds } from '../src/core/holds.ts';
 import { managedMax } from '../src/core/managed-enis.ts';
 import type { PlacementPolicy } from '../src/core/placement.ts';
-import type { EniPolicy } from '../src/core/placement-settings.ts';
 import type { PoolTotals } from '../src/core/pool.ts';
 import type { Stranded } from '../src/core/sooner.ts';
-import type { VSwitchPolicy } from '../src/core/vswitch-choice.ts';
 import type { AdoptedEni } from './adopted-eni.ts';
-import type { EniInput, EniPlan, EniTimes, Revived } from './eni-context.ts';
+import type { EniInput, EniPlan, Revived } from './eni-context.ts';
 
 export type Request = Holder & {
   readonly requestId: string;
@@ -30,11 +28,6 @@ export type Placed = {
   readonly waits: boolean;
 };
 
-export type VSwitchPlan = { readonly vSwitchId: string; readonly subnet: Subnet };
-
-/** One where ENIs may be opened. `free`: addresses it had left when last looked at; null when that is not known. */
-export type VSwitchOption = VSwitchPlan & { readonly free: number | null };
-
 /** What a look at the instance and its vSwitches found. */
 export type Survey = {
   /** ENIs that take places of the instance and were not known to be managed when the look began. */
@@ -42,29 +35,19 @@ export type Survey = {
   readonly free: Readonly<Record<string, number>>;
 };
 
-export type EniFactoryInput = {
+export type EniFactoryInput = FactorySettings & {
   readonly nowMs: number;
-  /** ENIs we may have by configuration, and places the type has for ENIs of whomever. */
-  readonly eniCap: number;
+  /** Places the type has for ENIs of whomever. */
   readonly eniPlaces: number;
   /** Places taken by ENIs that are not ours to use. */
   readonly foreignEnis: number;
   /** Addresses an ENI may have; in dual stack pairs. */
   readonly ipv4PerEni: number;
   readonly dual: boolean;
-  readonly vSwitches: readonly VSwitchOption[];
-  readonly eniPolicy: EniPolicy;
-  readonly reservationsYield?: boolean;
-  readonly vSwitchPolicy: VSwitchPolicy;
   /** Drawn once, in [0, 1): what chance decides comes from it. */
   readonly seed: number;
   readonly mtu: number;
   readonly token: string;
-  readonly times: EniTimes;
-  readonly holdDownMs: number;
-  readonly quotaHoldMs: number;
-  readonly minEniAgeMs: number;
-  readonly waitingMax: number;
   readonly adopted: readonly AdoptedEni[];
   /** They are from memory: nothing is changed in the cloud, and only what is free for sure is given out. */
   readonly unconfirmed?: boolean;

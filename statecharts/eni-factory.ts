@@ -441,6 +441,19 @@ export const eniFactoryMachine = setup({
       }),
     },
     eniFound: { actions: ['takeOver', 'plan', 'tellPool'] },
+    settings: {
+      actions: [
+        enqueueActions(({ context, event: { settings, atMs }, enqueue }) => {
+          const { times } = settings;
+          for (const { slot } of Object.values(context.enis))
+            enqueue.sendTo(eniId(slot), { type: 'settings', times, atMs });
+          enqueue.assign({ ...settings, nowMs: Math.max(context.nowMs, atMs) });
+          enqueue.raise({ type: 'surveyDue', atMs });
+        }),
+        'plan',
+        'tellPool',
+      ],
+    },
     reconsider: { actions: ['plan', 'tellPool'] },
     surveyDue: { actions: ['survey'] },
     'xstate.done.actor.survey': {

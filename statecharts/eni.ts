@@ -377,6 +377,10 @@ export const eniMachine = setup({
         'report',
       ],
     },
+    // It is no news to the factory, and counts as none.
+    settings: {
+      actions: assign(({ context, event: { times, atMs } }) => ({ times, nowMs: Math.max(context.nowMs, atMs) })),
+    },
     // The factory hears of a phase that takes nothing before it can send again: that such an ENI declines is for safety alone.
     assign: { actions: ['hear', 'queueUp', 'report', 'declineOrWait'] },
     grow: { actions: ['hear', 'growMore', 'report'] },

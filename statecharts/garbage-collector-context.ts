@@ -4,16 +4,16 @@ import { type GoneReason, type SecondLook, type Suspect, verdictOn } from '../sr
 import type { Reservation } from '../src/core/reservation.ts';
 import { podKey, type SandboxKey } from '../src/core/sandbox.ts';
 
-export type GarbageCollectorInput = {
-  readonly nodeName: string;
+export type GarbageCollectorSettings = {
   readonly periodMs: number;
   /** How long a lease has to be found gone before it is released. */
   readonly graceMs: number;
   /** One pass takes at most this long. */
   readonly timeoutMs: number;
   readonly backoffMs: number;
-  readonly nowMs: number;
 };
+
+export type GarbageCollectorInput = GarbageCollectorSettings & { readonly nodeName: string; readonly nowMs: number };
 
 /** Found gone, and since which pass. */
 export type Condemned = { readonly reason: GoneReason; readonly pod: string; readonly sinceMs: number };

@@ -16,17 +16,18 @@ import {
   contextOf,
   type GarbageCollectorContext,
   type GarbageCollectorInput,
+  type GarbageCollectorSettings,
   judged,
   restMs,
 } from './garbage-collector-context.ts';
-import type { LookNow } from './messages.ts';
+import type { LookNow, PeriodsEvent } from './messages.ts';
 import { eniFactoryIn } from './receptionist.ts';
 
 export const garbageCollectorMachine = setup({
   types: {
     input: {} as GarbageCollectorInput,
     context: {} as GarbageCollectorContext,
-    events: {} as LookNow,
+    events: {} as LookNow | PeriodsEvent<GarbageCollectorSettings>,
   },
   actors: {} as {
     /** The bound leases first, then the pods: a lease that is made in between has its pod in no list. */
@@ -64,6 +65,10 @@ export const garbageCollectorMachine = setup({
       failures: context.failures + 1,
       lastFailure: failureOf(params.error),
     })),
+    adjust: assign(({ context }, { settings, atMs }: PeriodsEvent<GarbageCollectorSettings>) => ({
+      ...settings,
+      nowMs: Math.max(context.nowMs, atMs),
+    })),
     late: assign(({ context }) => ({
       failures: context.failures + 1,
       lastFailure: { code: 'deadline' as const, detail: `a pass took longer than ${context.timeoutMs} ms` },
@@ -82,6 +87,8 @@ export const garbageCollectorMachine = setup({
   id: 'garbageCollector',
   options: { maxIterations: 100 },
   context: ({ input }) => contextOf(input),
+  // The rest that has begun is the last of the old length.
+  on: { settings: { actions: { type: 'adjust', params: ({ event }) => event } } },
   // The first pass begins at once: its findings count from now.
   initial: 'listing',
   states: {

@@ -1,21 +1,17 @@
 /** What the idle pool knows, and the pure parts of what it does. */
 import { type Demand, demandAfter, isMoving, noDemand } from '../src/core/demand.ts';
 import { type PoolMove, type PoolTotals, poolMove } from '../src/core/pool.ts';
-import { isWarm, type Marks, marksOf, type PoolMarks } from '../src/core/pool-marks.ts';
-import { noReclaim, type Reclaim, type ReclaimRules, reclaimAfter } from '../src/core/reclaim.ts';
+import { isWarm, type Marks, marksOf } from '../src/core/pool-marks.ts';
+import type { PoolSettings } from '../src/core/pool-settings.ts';
+import { noReclaim, type Reclaim, reclaimAfter } from '../src/core/reclaim.ts';
 import type { PoolEvent } from './messages.ts';
 
-export type IdlePoolInput = {
-  readonly marks: PoolMarks;
+export type IdlePoolInput = PoolSettings & {
   /** Addresses the node may have as far as is known at the start, and those on one ENI. */
   readonly capacity: number;
   readonly ipv4PerEni: number;
-  readonly adaptive: boolean;
-  readonly reclaimRules: ReclaimRules;
   /** Drawn once, in [0, 1). */
   readonly seed: number;
-  readonly periodMs: number;
-  readonly backoffMs: number;
   readonly nowMs: number;
 };
 
@@ -31,12 +27,12 @@ export type IdlePoolContext = IdlePoolInput & {
 };
 
 export function contextOf(input: IdlePoolInput): IdlePoolContext {
-  const { marks, capacity, ipv4PerEni, nowMs, periodMs } = input;
+  const { marks, capacity, ipv4PerEni, nowMs, periodMs, paused } = input;
   const warming = marks.warmUpSize > 0;
   return {
     ...input,
     totals: null,
-    bounds: marksOf(marks, { capacity, ipv4PerEni, held: 0, warming, demand: null }),
+    bounds: marksOf(marks, { capacity, ipv4PerEni, held: 0, warming, demand: null, paused }),
     warming,
     demand: noDemand(nowMs, periodMs),
     reclaim: noReclaim(nowMs),
@@ -48,18 +44,22 @@ export const moveIn = ({ totals, bounds }: IdlePoolContext): PoolMove =>
   totals === null ? { grow: 0, shed: 0 } : poolMove(totals, bounds);
 
 /** What is known after the event: the totals it brings, and what follows from them and from the time. */
-export function measured(context: IdlePoolContext, event: PoolEvent): Partial<IdlePoolContext> {
+export function measured(known: IdlePoolContext, event: PoolEvent): Partial<IdlePoolContext> {
+  const settings = event.type === 'settings' ? event.settings : {};
+  const context = { ...known, ...settings };
   const totals = event.type === 'poolChanged' ? event.totals : context.totals;
   const nowMs = Math.max(context.nowMs, event.atMs);
-  if (totals === null) return { nowMs };
-  const { marks, ipv4PerEni, adaptive, periodMs, reclaimRules, seed } = context;
+  if (totals === null) return { ...settings, nowMs };
+  const { marks, ipv4PerEni, adaptive, periodMs, reclaimRules, seed, paused } = context;
   const warming = context.warming && !isWarm(marks, totals);
   const demand = demandAfter(context.demand, totals.granted, nowMs, periodMs);
-  const view = { capacity: totals.capacity, ipv4PerEni, held: totals.held, warming };
+  const view = { capacity: totals.capacity, ipv4PerEni, held: totals.held, warming, paused };
   const bounds = marksOf(marks, { ...view, demand: adaptive ? demand.peak : null });
   const looked = { turns: totals.granted + totals.freed, spareIdle: totals.idle - bounds.minIdle, nowMs };
-  const reclaim = reclaimAfter(context.reclaim, looked, reclaimRules, seed);
-  return { totals, nowMs, warming, demand, bounds, reclaim };
+  // What was drawn by other rules holds no more.
+  const before = event.type === 'settings' ? { ...context.reclaim, dueMs: null } : context.reclaim;
+  const reclaim = reclaimAfter(before, looked, reclaimRules, seed);
+  return { ...settings, totals, nowMs, warming, demand, bounds, reclaim };
 }
 
 /** When the period ends, if that may move the low mark. */

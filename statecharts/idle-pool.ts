@@ -82,6 +82,7 @@ export const idlePoolMachine = setup({
   on: {
     poolChanged: { target: '.measuring', actions: ['note', 'arm'] },
     periodEnded: { target: '.measuring', actions: ['note', 'arm'] },
+    settings: { target: '.measuring', actions: ['note', 'arm'] },
     reclaimDue: { actions: ['reclaim', 'arm'] },
     growFailed: {
       target: '.backingOff',
@@ -103,6 +104,10 @@ export const idlePoolMachine = setup({
     backingOff: {
       on: {
         poolChanged: [
+          { guard: 'surplusNow', target: 'measuring', actions: ['note', 'arm'] },
+          { actions: ['note', 'arm'] },
+        ],
+        settings: [
           { guard: 'surplusNow', target: 'measuring', actions: ['note', 'arm'] },
           { actions: ['note', 'arm'] },
         ],

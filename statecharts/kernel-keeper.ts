@@ -15,6 +15,7 @@ import {
   setup,
 } from 'xstate';
 import type { Drift } from '../src/core/drift.ts';
+import type { KernelKeeperSettings } from '../src/core/keeper-settings.ts';
 import {
   type HeldOff,
   heldOff,
@@ -22,20 +23,12 @@ import {
   noted,
   type RepairLedger,
   type RepairNews,
-  type RepairTimes,
 } from '../src/core/repair-ledger.ts';
 import type { At } from './at.ts';
 import type { KernelKeeperEvent } from './messages.ts';
 import { eniFactoryIn } from './receptionist.ts';
 
-export type KernelKeeperInput = {
-  readonly periodMs: number;
-  readonly gatherMs: number;
-  readonly backoffMs: number;
-  readonly backoffMaxMs: number;
-  readonly repairTimes: RepairTimes;
-  readonly nowMs: number;
-};
+export type KernelKeeperInput = KernelKeeperSettings & { readonly nowMs: number };
 
 /** It is the hand that knows the time. */
 export type Sweep = {
@@ -120,6 +113,12 @@ export const kernelKeeperMachine = setup({
     again: false,
     failures: 0,
   }),
+  // The wait that has begun is the last of the old length.
+  on: {
+    settings: {
+      actions: assign(({ context, event }) => ({ ...event.settings, nowMs: Math.max(context.nowMs, event.atMs) })),
+    },
+  },
   // Without its events the sweeps go on.
   invoke: { src: 'watch', onError: {} },
   initial: 'sweeping',

@@ -4,10 +4,16 @@
  */
 import type { Holder } from '../src/core/address-book.ts';
 import type { EniSummary } from '../src/core/eni-summary.ts';
+import type { EniTimes } from '../src/core/eni-times.ts';
 import type { Failure } from '../src/core/errors.ts';
+import type { FactorySettings } from '../src/core/factory-settings.ts';
+import type { KernelKeeperSettings } from '../src/core/keeper-settings.ts';
 import type { Grant, Lease } from '../src/core/lease.ts';
+import type { NodeFacts } from '../src/core/node-facts.ts';
 import type { PoolTotals } from '../src/core/pool.ts';
+import type { PoolSettings } from '../src/core/pool-settings.ts';
 import type { Sandbox, SandboxKey } from '../src/core/sandbox.ts';
+import type { Settings } from '../src/core/settings.ts';
 import type { AdoptedEni } from './adopted-eni.ts';
 
 /** The result that an ENI reports for one request: the ipResultChan of the original, but each result names its request and its ENI. */
@@ -42,6 +48,8 @@ export type EniEvent =
   | { readonly type: 'shed'; readonly count: number; readonly atMs: number }
   | { readonly type: 'drain'; readonly atMs: number }
   | { readonly type: 'rest'; readonly atMs: number }
+  /** The configuration has changed. A wait that has begun goes on as long as it was to last. */
+  | { readonly type: 'settings'; readonly times: EniTimes; readonly atMs: number }
   /** The host has no device with this MAC any more. */
   | Unplugged;
 
@@ -88,6 +96,7 @@ export type FactoryEvent =
   | Unplugged
   /** An ENI of ours that no actor has. */
   | { readonly type: 'eniFound'; readonly found: AdoptedEni; readonly atMs: number }
+  | { readonly type: 'settings'; readonly settings: FactorySettings; readonly atMs: number }
   | { readonly type: 'reconsider'; readonly atMs: number }
   | { readonly type: 'surveyDue'; readonly atMs: number };
 
@@ -149,14 +158,30 @@ export type LeasesEvent =
 export type PoolEvent =
   | { readonly type: 'poolChanged'; readonly totals: PoolTotals; readonly atMs: number }
   | { readonly type: 'growFailed'; readonly atMs: number }
+  /** The configuration has changed, or the node was cordoned or is no more. */
+  | { readonly type: 'settings'; readonly settings: PoolSettings; readonly atMs: number }
   /** The pool's own timers: a period that demand is counted in is over; a batch of idle addresses is to go. */
   | { readonly type: 'periodEnded'; readonly atMs: number }
   | { readonly type: 'reclaimDue'; readonly atMs: number };
 
 /** Something has changed in the host's network that may not be as it should. */
-export type KernelKeeperEvent = { readonly type: 'kernelChanged'; readonly atMs: number } | LookNow;
+export type KernelKeeperEvent =
+  | { readonly type: 'kernelChanged'; readonly atMs: number }
+  | { readonly type: 'settings'; readonly settings: KernelKeeperSettings; readonly atMs: number }
+  | LookNow;
 
 /** An operator does not want to wait for the next look, or pass. What is under way is not begun anew for it. */
 export type LookNow = { readonly type: 'lookNow'; readonly atMs: number };
 
-export type NodeEvent = Ask | Release | Forget | { readonly type: 'stop'; readonly atMs: number };
+/** Supervisors that have nothing but periods. */
+export type PeriodsEvent<S> = { readonly type: 'settings'; readonly settings: S; readonly atMs: number };
+
+export type NodeEvent =
+  | Ask
+  | Release
+  | Forget
+  /** The configuration has changed: all of it, with what the cloud says of it. */
+  | { readonly type: 'settings'; readonly settings: Settings; readonly facts: NodeFacts; readonly atMs: number }
+  /** The API server says that nothing is scheduled to this node any more, or is again. */
+  | { readonly type: 'cordoned'; readonly cordoned: boolean; readonly atMs: number }
+  | { readonly type: 'stop'; readonly atMs: number };

@@ -12,46 +12,37 @@
 import { type ActorRefFrom, assign, enqueueActions, type PromiseActorLogic, sendTo, setup } from 'xstate';
 import type { CloudEni } from '../src/core/eni.ts';
 import { type Failure, failureOf } from '../src/core/errors.ts';
-import { repairTimesOf } from '../src/core/keeper-settings.ts';
+import { factorySettingsOf } from '../src/core/factory-settings.ts';
+import { kernelKeeperSettingsOf } from '../src/core/keeper-settings.ts';
 import type { Lease } from '../src/core/lease.ts';
 import { managedMax } from '../src/core/managed-enis.ts';
+import type { NodeFacts } from '../src/core/node-facts.ts';
+import { poolSettingsOf } from '../src/core/pool-settings.ts';
 import type { SandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { AdoptedEni } from './adopted-eni.ts';
 import type { At } from './at.ts';
-import type { cloudKeeperMachine } from './cloud-keeper.ts';
+import type { CloudKeeperSettings, cloudKeeperMachine } from './cloud-keeper.ts';
 import type { eniFactoryMachine } from './eni-factory.ts';
-import type { EniFactoryInput, VSwitchOption } from './eni-factory-context.ts';
+import type { EniFactoryInput } from './eni-factory-context.ts';
 import type { garbageCollectorMachine } from './garbage-collector.ts';
-import type { GarbageCollectorInput } from './garbage-collector-context.ts';
+import type { GarbageCollectorSettings } from './garbage-collector-context.ts';
 import type { idlePoolMachine } from './idle-pool.ts';
 import type { IdlePoolInput } from './idle-pool-context.ts';
 import type { kernelKeeperMachine } from './kernel-keeper.ts';
 import type { leasesMachine } from './leases.ts';
-import type { Answer, NodeEvent } from './messages.ts';
+import type { Answer, Ask, Forget, NodeEvent, Release } from './messages.ts';
 import {
   CLOUD_KEEPER,
   ENI_FACTORY,
+  eniFactoryIn,
   GARBAGE_COLLECTOR,
   IDLE_POOL,
+  idlePoolIn,
   KERNEL_KEEPER,
   LEASES,
   leasesIn,
 } from './receptionist.ts';
-
-/** What the instance is and may own. */
-export type NodeFacts = {
-  readonly instanceId: string;
-  readonly nodeIp: string;
-  /** ENIs we may have by configuration, places the type has for ENIs beside the primary one, and addresses on each (in dual stack pairs). */
-  readonly eniCap: number;
-  readonly eniPlaces: number;
-  readonly ipv4PerEni: number;
-  readonly vSwitches: readonly VSwitchOption[];
-  /** Chance, drawn once; in [0, 1). */
-  readonly seed: number;
-  readonly securityGroupIds: readonly string[];
-};
 
 /** What an earlier life left. */
 export type Recovered = {
@@ -88,6 +79,8 @@ export type NodeContext = NodeInput & {
   readonly facts: NodeFacts | null;
   readonly recovered: Recovered | null;
   readonly seen: SeenEnis | null;
+  /** Nothing is scheduled to the node. */
+  readonly cordoned: boolean;
   /** It was looked what is remembered. */
   readonly recalled: boolean;
   readonly nowMs: number;
@@ -164,9 +157,26 @@ export const nodeMachine = setup({
       };
       enqueue.emit({ type: 'answer', requestId: event.requestId, ok: false, failure });
     }),
+    /** Everybody goes by it from now on. */
+    adjust: enqueueActions(({ event, enqueue, context, system }) => {
+      if (event.type !== 'settings') return;
+      const { settings, facts, atMs } = event;
+      enqueue.assign({ settings, facts, nowMs: Math.max(context.nowMs, atMs) });
+      const type = 'settings';
+      enqueue.sendTo(eniFactoryIn(system), { type, settings: factorySettingsOf(settings, facts), atMs });
+      enqueue.sendTo(KERNEL_KEEPER, { type, settings: kernelKeeperSettingsOf(settings), atMs });
+      enqueue.sendTo(CLOUD_KEEPER, { type, settings: cloudKeeperSettingsOf(settings), atMs });
+      enqueue.sendTo(GARBAGE_COLLECTOR, { type, settings: collectorSettingsOf(settings), atMs });
+    }),
+    /** Unless it is not there yet: it is told as it starts. */
+    adjustPool: enqueueActions(({ event, enqueue, context: { settings, cordoned }, system }) => {
+      const idlePool = idlePoolIn(system);
+      if (idlePool === undefined || (event.type !== 'settings' && event.type !== 'cordoned')) return;
+      enqueue.sendTo(idlePool, { type: 'settings', settings: poolSettingsOf(settings, cordoned), atMs: event.atMs });
+    }),
     forward: sendTo(
       ({ system }) => leasesIn(system),
-      ({ event }) => event as Exclude<NodeEvent, { type: 'stop' }>,
+      ({ event }) => event as Ask | Release | Forget,
     ),
   },
 }).createMachine({
@@ -177,13 +187,18 @@ export const nodeMachine = setup({
     facts: null,
     recovered: null,
     seen: null,
+    cordoned: false,
     recalled: false,
     nowMs: 0,
     failures: 0,
     missing: ['metadata and cloud'],
   }),
   initial: 'starting',
-  on: { allocate: { actions: 'turnAway' }, release: { actions: 'turnAway' } },
+  on: {
+    allocate: { actions: 'turnAway' },
+    release: { actions: 'turnAway' },
+    cordoned: { actions: [assign({ cordoned: ({ event }) => event.cordoned }), 'adjustPool'] },
+  },
   states: {
     starting: {
       on: { stop: 'stopped' },
@@ -299,14 +314,7 @@ export const nodeMachine = setup({
           src: 'kernelKeeper',
           id: KERNEL_KEEPER,
           systemId: KERNEL_KEEPER,
-          input: ({ context: { settings, nowMs } }) => ({
-            periodMs: settings.kernelPeriodMs,
-            gatherMs: settings.kernelGatherMs,
-            backoffMs: settings.backoffMs,
-            backoffMaxMs: settings.backoffMaxMs,
-            repairTimes: repairTimesOf(settings),
-            nowMs,
-          }),
+          input: ({ context: { settings, nowMs } }) => ({ ...kernelKeeperSettingsOf(settings), nowMs }),
           onError: {
             target: 'failed',
             actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'kernelKeeper' }) },
@@ -317,7 +325,7 @@ export const nodeMachine = setup({
           id: CLOUD_KEEPER,
           systemId: CLOUD_KEEPER,
           input: ({ context }) => ({
-            periodMs: context.settings.cloudPeriodMs,
+            ...cloudKeeperSettingsOf(context.settings),
             seed: factsOf(context).seed,
             nowMs: context.nowMs,
           }),
@@ -330,7 +338,11 @@ export const nodeMachine = setup({
           src: 'garbageCollector',
           id: GARBAGE_COLLECTOR,
           systemId: GARBAGE_COLLECTOR,
-          input: ({ context }) => collectorInput(context),
+          input: ({ context: { settings, nowMs } }) => ({
+            ...collectorSettingsOf(settings),
+            nodeName: settings.nodeName,
+            nowMs,
+          }),
           onError: {
             target: 'failed',
             actions: { type: 'failed', params: ({ event }) => ({ error: event.error, step: 'garbageCollector' }) },
@@ -386,6 +398,7 @@ export const nodeMachine = setup({
         serving: {
           on: {
             stop: 'draining',
+            settings: { actions: ['adjust', 'adjustPool'] },
             allocate: { actions: 'forward' },
             release: { actions: 'forward' },
             forget: { actions: 'forward' },
@@ -415,54 +428,33 @@ function factsOf({ facts }: NodeContext): NodeFacts {
 }
 
 function poolInput(context: NodeContext): IdlePoolInput {
-  const { settings, recovered, nowMs } = context;
+  const { settings, recovered, cordoned, nowMs } = context;
   const { eniCap, eniPlaces, ipv4PerEni, seed } = factsOf(context);
-  const { minIdle, maxIdle, minEnis, warmUpSize, adaptivePool, reclaim, poolPeriodMs, backoffMs } = settings;
-  return {
-    marks: { minIdle, maxIdle, minEnis, warmUpSize },
-    capacity: managedMax({ eniCap, eniPlaces, foreignEnis: recovered?.foreignEnis ?? 0 }) * ipv4PerEni,
-    ipv4PerEni,
-    adaptive: adaptivePool,
-    reclaimRules: reclaim,
-    seed,
-    periodMs: poolPeriodMs,
-    backoffMs,
-    nowMs,
-  };
-}
-
-function collectorInput({ settings, nowMs }: NodeContext): GarbageCollectorInput {
-  const { nodeName, gcPeriodMs, gcGraceMs, gcTimeoutMs, backoffMs } = settings;
-  return { nodeName, periodMs: gcPeriodMs, graceMs: gcGraceMs, timeoutMs: gcTimeoutMs, backoffMs, nowMs };
+  const capacity = managedMax({ eniCap, eniPlaces, foreignEnis: recovered?.foreignEnis ?? 0 }) * ipv4PerEni;
+  return { ...poolSettingsOf(settings, cordoned), capacity, ipv4PerEni, seed, nowMs };
 }
 
 function factoryInput(context: NodeContext): EniFactoryInput {
-  const { settings } = context;
-  const { eniCap, eniPlaces, ipv4PerEni, vSwitches, seed } = factsOf(context);
-  const { eniPolicy, reservationsYield, vSwitchPolicy, quotaHoldMs, minEniAgeMs } = settings;
-  const { cloudPeriodMs, describePeriodMs, attachTimeoutMs, settleTimeoutMs, detachTimeoutMs } = settings;
-  const { backoffMs, backoffMaxMs } = settings;
-  const timeouts = { attachTimeoutMs, settleTimeoutMs, detachTimeoutMs };
+  const { settings, recovered, nowMs, token } = context;
+  const facts = factsOf(context);
+  const { eniPlaces, ipv4PerEni, seed } = facts;
   return {
-    nowMs: context.nowMs,
-    eniCap,
+    ...factorySettingsOf(settings, facts),
+    nowMs,
     eniPlaces,
-    foreignEnis: context.recovered?.foreignEnis ?? 0,
+    foreignEnis: recovered?.foreignEnis ?? 0,
     ipv4PerEni,
     dual: settings.ipStack === 'dual',
-    vSwitches,
-    eniPolicy,
-    reservationsYield,
-    vSwitchPolicy,
     seed,
     mtu: settings.mtu,
-    token: context.token,
-    times: { cloudPeriodMs, describePeriodMs, ...timeouts, backoffMs, backoffMaxMs },
-    holdDownMs: settings.holdDownMs,
-    quotaHoldMs,
-    minEniAgeMs,
-    waitingMax: settings.waitingMax,
-    adopted: context.recovered?.enis ?? [],
-    unconfirmed: context.recovered?.unconfirmed === true,
+    token,
+    adopted: recovered?.enis ?? [],
+    unconfirmed: recovered?.unconfirmed === true,
   };
+}
+
+const cloudKeeperSettingsOf = ({ cloudPeriodMs: periodMs }: Settings): CloudKeeperSettings => ({ periodMs });
+
+function collectorSettingsOf({ gcPeriodMs, gcGraceMs, gcTimeoutMs, backoffMs }: Settings): GarbageCollectorSettings {
+  return { periodMs: gcPeriodMs, graceMs: gcGraceMs, timeoutMs: gcTimeoutMs, backoffMs };
 }

@@ -50,6 +50,20 @@ export function keeperSettingsOf(
   };
 }
 
-export function repairTimesOf({ repairWaitMs, repairWaitMaxMs, leftoverGraceMs }: KeeperSettings): RepairTimes {
-  return { repairWaitMs, repairWaitMaxMs, patienceMs: leftoverGraceMs };
+/** What the kernel keeper goes by. */
+export type KernelKeeperSettings = {
+  readonly periodMs: number;
+  readonly gatherMs: number;
+  readonly backoffMs: number;
+  readonly backoffMaxMs: number;
+  readonly repairTimes: RepairTimes;
+};
+
+export function kernelKeeperSettingsOf(
+  settings: KeeperSettings & { readonly backoffMs: number; readonly backoffMaxMs: number },
+): KernelKeeperSettings {
+  const { kernelPeriodMs, kernelGatherMs, backoffMs, backoffMaxMs } = settings;
+  const { repairWaitMs, repairWaitMaxMs, leftoverGraceMs } = settings;
+  const repairTimes = { repairWaitMs, repairWaitMaxMs, patienceMs: leftoverGraceMs };
+  return { periodMs: kernelPeriodMs, gatherMs: kernelGatherMs, backoffMs, backoffMaxMs, repairTimes };
 }

@@ -18,6 +18,8 @@ export type MarkView = {
   readonly held: number;
   /** The node has not had its warm-up yet. */
   readonly warming: boolean;
+  /** Nothing is to be kept: the node is cordoned. What is there may stay up to the high mark. */
+  readonly paused?: boolean;
   /** Addresses given out in one period lately; null: the mark does not follow demand. */
   readonly demand: number | null;
 };
@@ -31,7 +33,8 @@ export function poolBounds(minIdle: number, maxIdle: number, capacity: number): 
 export type Marks = PoolBounds & { readonly why: string };
 
 export function marksOf(marks: PoolMarks, view: MarkView): Marks {
-  const { capacity, ipv4PerEni, held, warming, demand } = view;
+  const { capacity, ipv4PerEni, held, warming, demand, paused = false } = view;
+  if (paused) return { ...poolBounds(0, marks.maxIdle, capacity), why: 'paused: the node is cordoned' };
   const wanted = [
     marks.minEnis > 0
       ? { low: marks.minEnis * ipv4PerEni, why: `min_eni: ${marks.minEnis} ENIs with ${ipv4PerEni} addresses each` }

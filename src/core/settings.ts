@@ -56,6 +56,8 @@ export type Settings = PolicySettings &
     readonly gcPeriodMs: number;
     readonly gcGraceMs: number;
     readonly gcTimeoutMs: number;
+    /** Nothing is kept idle for a node to which no pod is scheduled. */
+    readonly pausesWhenCordoned: boolean;
     /** Requests the factory lets wait at once. */
     readonly waitingMax: number;
     /** Inputs that the journal keeps; 0 for none. */
@@ -95,6 +97,7 @@ export const defaultSettings: Omit<Settings, 'nodeName'> = {
   gcPeriodMs: 300_000,
   gcGraceMs: 300_000,
   gcTimeoutMs: 60_000,
+  pausesWhenCordoned: true,
   waitingMax: 1_000,
   inputsMax: 4_096,
 };

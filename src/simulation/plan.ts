@@ -3,6 +3,7 @@
  * when one fails. Whatever a decision names that does not exist by then is skipped.
  */
 import type { Fault } from '../vpc/faults.ts';
+import type { Changed } from './changes.ts';
 import type { LateCalls } from './late-plan.ts';
 import type { Flaw } from './plugged-kernel.ts';
 import type { Seeded } from './seeded.ts';
@@ -82,6 +83,9 @@ export type Deed =
     }
   /** Nobody of these answers the node. */
   | { readonly do: 'away'; readonly node: number; readonly who: 'cloud' | 'metadata' | 'both'; readonly forMs: number }
+  /** The configuration is another one, now and after every start. */
+  | { readonly do: 'settings'; readonly node: number; readonly changed: Changed }
+  | { readonly do: 'cordon'; readonly node: number; readonly cordoned: boolean }
   /** The next lists of pods leave some out. */
   | { readonly do: 'shortLists'; readonly node: number; readonly times: number }
   /** Calls of the API server take this long, all that begin within `forMs`. */

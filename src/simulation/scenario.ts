@@ -4,6 +4,7 @@ import { INSTANCE_TYPES, type InstanceType } from '../vpc/instance-types.ts';
 import { type Settings as CloudSettings, defaultSettings as cloudDefaults } from '../vpc/settings.ts';
 import { defaultTopology, type Topology } from '../vpc/topology.ts';
 import { drawAssumptions } from './assumptions.ts';
+import { withChanges } from './changes.ts';
 import { withDrifts } from './drifts.ts';
 import { withLateCalls } from './late-calls.ts';
 import { withLosses } from './losses.ts';
@@ -119,7 +120,9 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
   const late = kinds.faults ? withLateCalls(drifting, lateChance, kinds, badWay) : drifting;
   const lossy = kinds.crashes ? withLosses(late, new Seeded(seed, 'losses')) : late;
   const momentous = withMoments(lossy, kinds, new Seeded(seed, 'moments'));
-  const plan = kinds.faults && kinds.crashes ? withOutages(momentous, new Seeded(seed, 'outages')) : momentous;
+  const away = kinds.faults && kinds.crashes ? withOutages(momentous, new Seeded(seed, 'outages')) : momentous;
+  const changes = new Seeded(seed, 'changes');
+  const plan = changes.chance(0.3) ? withChanges(away, changes) : away;
   return {
     seed,
     kinds,

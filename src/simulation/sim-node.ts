@@ -16,6 +16,7 @@ import type { Log } from '../ports/log.ts';
 import { checkAgreement, type Supervisors } from './agreement.ts';
 import { type BooksOwner, BookWatch } from './book-watch.ts';
 import { CallWatch } from './call-watch.ts';
+import type { Changed } from './changes.ts';
 import { Conduct } from './conduct.ts';
 import { CrashDisk, crashStore } from './crash-store.ts';
 import { fakeCloud } from './fake-cloud.ts';
@@ -71,6 +72,8 @@ const RESPAWN_MS = 1_000;
 /** Between two looks at what is held back. */
 const LET_GO_MS = 5_000;
 /** Beyond the time to drain: the writes that were under way. */
+/** After a configuration could not be taken. */
+const CHANGE_RETRY_MS = 2_000;
 const STOP_GRACE_MS = 5_000;
 /** What the timer of a rest may be late. */
 const REST_GRACE_MS = 1_000;
@@ -106,6 +109,7 @@ export class SimNode {
   awayUntilMs = { cloud: 0, metadata: 0 };
   /** Addresses offered although they had not rested, by any life. */
   readonly coolingOffered = new Set<string>();
+  #cordoned = false;
   lives = 0;
   life: Life;
   system: NodeSystem | null = null;
@@ -212,6 +216,7 @@ export class SimNode {
     });
     if (life.over) return;
     this.system = system;
+    if (this.#cordoned) system.cordon(true);
     this.#letGo(system, ports, life);
     void system.failed.then((error) => {
       if (life.over) return;
@@ -325,6 +330,32 @@ export class SimNode {
     this.#conduct = new Conduct(this.#options.report);
     this.#patience = new Patience(this.settings, this.#options.report);
     this.#options.trace.line(this.index, 'process', 'mended', this.life.nowMs());
+  }
+
+  /** The configuration is another one from now on. What the running daemon cannot take at the moment it takes later. */
+  change(changed: Changed): void {
+    this.settings = { ...this.settings, ...changed };
+    this.#options.trace.line(this.index, 'process', 'settings', this.life.nowMs());
+    void this.#takeSettings(this.life);
+  }
+
+  async #takeSettings(life: Life): Promise<void> {
+    const { system, settings } = this;
+    if (life.over || life !== this.life || system === null) return;
+    try {
+      await system.changeSettings(settings, new AbortController().signal);
+    } catch {
+      // Where another change came meanwhile, that one sees to it.
+      life.after(CHANGE_RETRY_MS, () => {
+        if (this.settings === settings) void this.#takeSettings(life);
+      });
+    }
+  }
+
+  /** What the API server says of the node, to every life. */
+  cordon(cordoned: boolean): void {
+    this.#cordoned = cordoned;
+    this.system?.cordon(cordoned);
   }
 
   /** The snapshot of a singleton of this life; undefined before it exists. */

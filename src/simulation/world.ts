@@ -346,6 +346,12 @@ export class World {
       case 'away':
         if (node !== undefined) node.awayUntilMs = awayUntil(node.awayUntilMs, decision, this.clock.nowMs());
         return;
+      case 'settings':
+        node?.change(decision.changed);
+        return;
+      case 'cordon':
+        node?.cordon(decision.cordoned);
+        return;
       case 'shortLists':
         if (node !== undefined) node.shortLists = decision.times;
         return;

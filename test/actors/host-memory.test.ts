@@ -14,7 +14,7 @@ const nothing = { drifts: [], whole: [], begun: [], unclaimed: [] };
 t.test(
   'host memory: the plugin has done its part when all was seen once, or when no plugin lives so long',
   async (t) => {
-    const memory = new HostMemory(100);
+    const memory = new HostMemory(() => 100);
     t.match(memory.wanted([lease], claimed, none, 1_000).pods, [{ standing: 'young' }]);
     t.match(memory.wanted([lease], claimed, none, PLUGIN_DEADLINE_MS + 60_000).pods, [{ standing: 'old' }]);
     memory.learn({ ...nothing, whole: [key] }, [], [], 1_000);
@@ -31,7 +31,7 @@ t.test(
 t.test(
   'host memory: what a plugin began and has not finished after a second is lost, and is looked for then',
   async (t) => {
-    const memory = new HostMemory(100);
+    const memory = new HostMemory(() => 100);
     memory.wanted([lease], claimed, none, 1_000);
     memory.learn({ ...nothing, begun: [key] }, [], [], 1_000);
     t.equal(memory.nextDueMs(1_000), 2_000);
@@ -58,7 +58,7 @@ t.test(
 );
 
 t.test('host memory: what was released is dead after the grace, unless somebody asks for it again', async (t) => {
-  const memory = new HostMemory(100);
+  const memory = new HostMemory(() => 100);
   t.strictSame(memory.wanted([lease], claimed, none, 0).dead, []);
   t.equal(memory.nextDueMs(0), null);
   const left = new Map([[key, leftoverOf(lease, 20)]]);
@@ -80,15 +80,15 @@ t.test(
   'host memory: what an earlier life released is dead by the record, whatever the clock was set to since',
   async (t) => {
     const left = new Map([[key, leftoverOf(lease, 10_000)]]);
-    t.equal(new HostMemory(100).wanted([], new Set(), left, 10_050).dead.length, 0);
-    t.equal(new HostMemory(100).wanted([], new Set(), left, 10_100).dead.length, 1);
-    t.equal(new HostMemory(100).wanted([], new Set(), left, 5_000).dead.length, 1);
-    t.equal(new HostMemory(100).wanted([], claimed, left, 5_000).dead.length, 0, 'it has asked again');
+    t.equal(new HostMemory(() => 100).wanted([], new Set(), left, 10_050).dead.length, 0);
+    t.equal(new HostMemory(() => 100).wanted([], new Set(), left, 10_100).dead.length, 1);
+    t.equal(new HostMemory(() => 100).wanted([], new Set(), left, 5_000).dead.length, 1);
+    t.equal(new HostMemory(() => 100).wanted([], claimed, left, 5_000).dead.length, 0, 'it has asked again');
   },
 );
 
 t.test('host memory: of what has no record the address that rests tells', async (t) => {
-  const memory = new HostMemory(100);
+  const memory = new HostMemory(() => 100);
   const left = { sandbox: lease.sandbox, ips: ['10.0.0.1'] };
   memory.wanted([], new Set(), none, 0);
   memory.learn(nothing, [], [left], 0);

@@ -38,6 +38,7 @@ const input = (more: Partial<IdlePoolInput> = {}): IdlePoolInput => ({
   seed: 0.5,
   periodMs: 100,
   backoffMs: 10,
+  paused: false,
   nowMs: 0,
   ...more,
 });
@@ -112,6 +113,9 @@ function stage(more: Partial<IdlePoolInput>) {
   root.start();
   const pool = root.system.get('idlePool') as ActorRefFrom<typeof idlePoolMachine>;
   return {
+    set: (changed: Partial<IdlePoolInput>) =>
+      pool.send({ type: 'settings', settings: { ...input(more), ...changed }, atMs: clock.now() }),
+    fail: () => pool.send({ type: 'growFailed', atMs: clock.now() }),
     tell: (now: PoolTotals) => pool.send({ type: 'poolChanged', totals: now, atMs: clock.now() }),
     pass: (ms: number) => clock.increment(ms),
     /** Orders since the last time this was asked. */
@@ -178,6 +182,60 @@ t.test('idlePool: the low mark follows demand if it is told to, says so, and for
     t.match(on.bounds(), { minIdle: 1, why: 'min_pool_size' }, 'forgotten');
     t.same(on.orders(), [], 'which gives nothing back: that is between the marks');
   }
+});
+
+t.test('idlePool: other marks count at once, and after a failed growth only for what is too much', async (t) => {
+  const marks = { minIdle: 2, maxIdle: 3, minEnis: 0, warmUpSize: 0 };
+  const on = stage({ marks, periodMs: 10_000, backoffMs: 1_000 });
+  t.teardown(on.stop);
+  on.tell(totals(3));
+  t.same(on.orders(), []);
+  on.set({ marks: { ...marks, minIdle: 5, maxIdle: 8 } });
+  t.same(on.orders(), [{ type: 'grow', count: 2 }]);
+  on.fail();
+  on.set({ marks: { ...marks, minIdle: 6, maxIdle: 8 } });
+  t.same(on.orders(), [], 'a change of the marks is no reason to ask again at once');
+  on.set({ marks: { ...marks, minIdle: 0, maxIdle: 1 } });
+  t.same(on.orders(), [{ type: 'shed', count: 2, keep: 0 }]);
+});
+
+t.test(
+  'idlePool: nothing is kept for a cordoned node, what is too much still goes, and it is filled again afterwards',
+  async (t) => {
+    const marks = { minIdle: 4, maxIdle: 6, minEnis: 0, warmUpSize: 0 };
+    const on = stage({ marks });
+    t.teardown(on.stop);
+    on.set({ paused: true });
+    on.tell(totals(1));
+    on.pass(1_000);
+    t.same(on.orders(), []);
+    t.match(on.bounds(), { minIdle: 0, maxIdle: 6, why: 'paused: the node is cordoned' });
+    on.tell(totals(8));
+    t.same(on.orders(), [{ type: 'shed', count: 2, keep: 0 }]);
+    on.tell(totals(1));
+    on.set({ paused: false });
+    t.same(on.orders(), [{ type: 'grow', count: 3 }]);
+  },
+);
+
+t.test('idlePool: reclaiming follows other rules from when they are said', async (t) => {
+  const rules = { afterMs: null, intervalMs: 200, batchSize: 2, jitterFactor: 0 };
+  const on = stage({
+    marks: { minIdle: 0, maxIdle: 9, minEnis: 0, warmUpSize: 0 },
+    reclaimRules: rules,
+    periodMs: 10_000,
+  });
+  t.teardown(on.stop);
+  on.tell(totals(5));
+  on.pass(5_000);
+  t.same(on.orders(), []);
+  on.set({ reclaimRules: { ...rules, afterMs: 1_000 } });
+  on.pass(200);
+  t.same(on.orders(), [{ type: 'shed', count: 2, keep: 0 }], 'they have been idle for long');
+  on.set({ reclaimRules: rules });
+  on.tell(totals(3));
+  on.pass(5_000);
+  t.same(on.orders(), []);
 });
 
 t.test('idlePool: with less capacity than there was the marks come down', async (t) => {
