@@ -1,15 +1,6 @@
 /** Configurations that change while the plan runs, and nodes that are cordoned: of a stream of its own, so that the other choices of a seed stay. */
-import type { Settings } from '../core/settings.ts';
-import type { Decision } from './plan.ts';
+import type { Changed, Decision } from './plan.ts';
 import type { Seeded } from './seeded.ts';
-
-/** Of what a running daemon takes. Its times are left alone, since the simulation's own limits are reckoned from them. */
-export type Changed = Partial<
-  Pick<
-    Settings,
-    'minIdle' | 'maxIdle' | 'minEnis' | 'maxEnis' | 'vSwitchIds' | 'eniPolicy' | 'adaptivePool' | 'reclaim' | 'eniTags'
-  >
->;
 
 export function withChanges(plan: readonly Decision[], chance: Seeded): readonly Decision[] {
   const cordoned = new Set<number>();

@@ -2,8 +2,8 @@
  * What will be done to the world: a list of decisions made from the seed before anything runs, so that a shorter list can be tried
  * when one fails. Whatever a decision names that does not exist by then is skipped.
  */
+import type { Settings } from '../core/settings.ts';
 import type { Fault } from '../vpc/faults.ts';
-import type { Changed } from './changes.ts';
 import type { LateCalls } from './late-plan.ts';
 import type { Flaw } from './plugged-kernel.ts';
 import type { Seeded } from './seeded.ts';
@@ -17,6 +17,14 @@ export type CrashPoint = 'now' | 'callSending' | 'callCarriedOut' | 'storeWritin
  */
 export const FATES = ['deleted', 'finished', 'replaced', 'lingers', 'sandboxLost'] as const;
 export type Fate = (typeof FATES)[number];
+
+/** Of what a running daemon takes. Its times are left alone, since the simulation's own limits are reckoned from them. */
+export type Changed = Partial<
+  Pick<
+    Settings,
+    'minIdle' | 'maxIdle' | 'minEnis' | 'maxEnis' | 'vSwitchIds' | 'eniPolicy' | 'adaptivePool' | 'reclaim' | 'eniTags'
+  >
+>;
 
 export type Deed =
   | {
