@@ -17,13 +17,18 @@ export type LabUpOptions = {
   readonly pods: number | null;
   readonly profile: 'fast' | 'realistic';
   readonly plant: 'wrong-rule' | null;
+  /** Where pods' addresses come from. */
+  readonly mode: 'ENIMultiIP' | 'VPC';
   /** Pods get IPv4/IPv6 pairs. */
   readonly dualStack: boolean;
   /** The form of kube-proxy, or no services. */
   readonly services: ProxyForm | null;
 };
 
-const configOf = (dualStack: boolean) => (dualStack ? { config: { ip_stack: 'dual' } } : {});
+const configOf = ({ dualStack, mode }: Pick<LabUpOptions, 'dualStack' | 'mode'>) => ({
+  ...(dualStack ? { config: { ip_stack: 'dual' } } : {}),
+  podCidrs: mode === 'VPC',
+});
 
 const PODS_TO_CHECK = 10;
 const PODS_TO_WATCH = 6;
@@ -55,10 +60,11 @@ export async function labUp(options: LabUpOptions): Promise<number> {
   }
 }
 
-async function check({ nodes, profile, pods, plant, dualStack }: LabUpOptions, signal: AbortSignal): Promise<number> {
+async function check(options: LabUpOptions, signal: AbortSignal): Promise<number> {
+  const { nodes, profile, pods, plant } = options;
   const say = (line: string) => process.stdout.write(`${line}\n`);
   const result = await checkOnce({
-    ...configOf(dualStack),
+    ...configOf(options),
     nodes,
     profile,
     plant,
@@ -70,9 +76,10 @@ async function check({ nodes, profile, pods, plant, dualStack }: LabUpOptions, s
   return result.ok ? EXIT.ok : EXIT.failed;
 }
 
-async function live({ nodes, profile, pods, dualStack, services }: LabUpOptions, signal: AbortSignal): Promise<number> {
+async function live(options: LabUpOptions, signal: AbortSignal): Promise<number> {
+  const { nodes, profile, pods, services } = options;
   const trouble = await runLive({
-    ...configOf(dualStack),
+    ...configOf(options),
     ...(services === null ? {} : { topology: labTopology(nodes, LAB_INSTANCE_TYPE.instanceType, true) }),
     services,
     nodes,

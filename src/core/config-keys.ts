@@ -91,6 +91,8 @@ export const configKeys = {
   service_cidr: live(said('not told to plugins')),
   eni_link_kinds: restart(['device']),
   reply_paths: restart(true),
+  daemon_mode: restart('ENIMultiIP'),
+  pod_range: restart(said('none, and daemon_mode VPC needs one')),
   speed: restart(1),
   log_level: live('info'),
 } as const satisfies Readonly<Record<string, ConfigKey>>;

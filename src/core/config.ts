@@ -3,10 +3,12 @@
  *
  * All that is wrong is told at once, each with its key.
  */
+
 import { z } from 'zod';
 import { type KeyName, keyNames } from './config-keys.ts';
 import { layerOf } from './config-layers.ts';
 import { type ConfigIssue, ConfigRefused } from './config-refusal.ts';
+import { DAEMON_MODES, type DaemonMode, settingsIn } from './daemon-mode.ts';
 import { duration, period } from './duration-key.ts';
 import { familyOf, parseCidr } from './ip.ts';
 import { keeperKeys, keeperSettingsOf } from './keeper-settings.ts';
@@ -58,6 +60,9 @@ export type Config = {
   readonly eniLinkKinds: readonly ('device' | 'veth')[];
   /** Whether what comes in by the primary interface is answered by it. */
   readonly replyPaths: boolean;
+  readonly daemonMode: DaemonMode;
+  /** Mode VPC: the prefixes in which addresses of pods are routed as they are. */
+  readonly podRange: readonly string[];
   readonly logLevel: LogLevel;
   /** Whether the debug socket takes commands. */
   readonly debugCommands: boolean;
@@ -67,6 +72,18 @@ export type Config = {
 
 const count = z.int().min(0).max(100_000);
 const id = z.string().min(1);
+
+/** Each is one more question that every packet is asked. */
+const PREFIXES_MAX = 16;
+
+function isPrefix(text: string): boolean {
+  try {
+    parseCidr(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 const cidrs = z
   .string()
@@ -122,6 +139,8 @@ const schema = z.strictObject({
     .min(1)
     .default(['device']),
   reply_paths: z.boolean().default(true),
+  daemon_mode: z.enum(DAEMON_MODES).default('ENIMultiIP'),
+  pod_range: unsaid(z.array(z.string().refine(isPrefix, 'is no prefix, as in 10.0.0.0/8')).max(PREFIXES_MAX)),
   speed: z.number().positive().max(1_000_000).default(1),
   rate_limit: unsaid(z.record(z.string(), z.int().min(1))),
   service_cidr: unsaid(cidrs),
@@ -262,14 +281,19 @@ function configFrom(file: File, nodeName: string, notes: readonly ConfigIssue[],
     inputsMax: file.inputs_max,
   };
   if (settings.backoffMaxMs < settings.backoffMs) refuse('backoff_max', 'is shorter than backoff');
+  const podRange = file.pod_range ?? [];
+  if (file.daemon_mode === 'VPC' && podRange.length === 0)
+    refuse('pod_range', 'is missing: daemon_mode VPC needs to know where addresses of pods are routed');
   return {
-    settings,
+    settings: settingsIn(file.daemon_mode, settings),
     credentials: credentialsOf(file, refuse),
     rateLimits: file.rate_limit ?? {},
     serviceCidr: file.service_cidr === undefined ? null : serviceCidrOf(file.service_cidr),
     eniLinkKinds: file.eni_link_kinds,
     debugCommands: file.debug_commands,
     replyPaths: file.reply_paths,
+    daemonMode: file.daemon_mode,
+    podRange,
     logLevel: file.log_level,
     notes: more,
   };

@@ -17,7 +17,8 @@ export const DRIFT_KINDS = [
   'podSetting',
   'podRoute',
   'podRule',
-  'replyPath', // what sends answers back by the primary interface
+  'nodeFilter', // the table of nf_tables for the node as a whole
+  'replyPath', // the rule that sends answers back by the primary interface
   'leftover', // of a sandbox that is no more
   'cloudAddress', // the addresses of an ENI, by OpenAPI and by the metadata service
   'cloudEni', // an ENI that is not attached here any more, by both

@@ -28,6 +28,8 @@ export type BackendParts = {
   readonly nodeName: string;
   /** null when the configuration does not tell; the plugin then does without. */
   readonly serviceCidr: IPSet | null;
+  /** What kind of address a pod gets (wire.ts); absent: one of a shared ENI. */
+  readonly ipType?: number;
   /** Which pods keep their address, and how long. */
   readonly reservations: ReservationRules;
   /** Real time when left out. */
@@ -45,6 +47,7 @@ const stack = { IPv4: true, IPv6: false };
 
 export function backendOver(parts: BackendParts): TerwayBackend {
   const { allocator, kubernetes, nodeName, serviceCidr, reservations, clock = systemClock } = parts;
+  const { ipType = IP_TYPE.eniMultiIp } = parts;
   // As in the original: a pod that comes back to its address may have been deleted by the time that it is asked for.
   const sources = { ...parts, servesGone: (pod: KeptPod) => reserveMsOf(pod, reservations) > 0 };
   // An event tells of what was.
@@ -63,7 +66,7 @@ export function backendOver(parts: BackendParts): TerwayBackend {
       const sandbox = shaping === undefined ? base : { ...base, shaping };
       const before = { askedMs, podKnownMs: clock.nowMs() };
       const lease = await allocator.allocate({ sandbox, untilMs, reserveMs, before }, signal);
-      return { Success: true, IPType: IP_TYPE.eniMultiIp, ...stack, NetConfs: [netConfOf(lease, serviceCidr)] };
+      return { Success: true, IPType: ipType, ...stack, NetConfs: [netConfOf(lease, serviceCidr)] };
     },
 
     async ReleaseIP(request, { signal }) {
@@ -77,7 +80,7 @@ export function backendOver(parts: BackendParts): TerwayBackend {
       const { containerId, ifName } = sandboxNameOf(request);
       const lease = allocator.lease(containerId, ifName);
       const confs = lease === null ? [] : [netConfOf(lease, serviceCidr)];
-      return { Success: true, IPType: IP_TYPE.eniMultiIp, ...stack, NetConfs: confs };
+      return { Success: true, IPType: ipType, ...stack, NetConfs: confs };
     },
 
     async RecordEvent(request, { signal }) {

@@ -15,6 +15,7 @@ import type { LogTap } from '../adapters/logging/log-tap.ts';
 import type { Config } from '../core/config.ts';
 import { EnactorError } from '../core/errors.ts';
 import { HEARTBEAT_PERIOD_MS } from '../core/heartbeat.ts';
+import { IP_TYPE } from '../core/wire.ts';
 import type { Store } from '../ports/store.ts';
 import { backendOver } from './backend.ts';
 import { systemClock } from './clock.ts';
@@ -104,10 +105,11 @@ export async function runDaemon(
       const kubernetes = await connecting;
       const { allocator } = system;
       const { nodeName } = flags;
+      const ipType = config.daemonMode === 'VPC' ? IP_TYPE.vpcIp : IP_TYPE.eniMultiIp;
       const copies = new PodCopies({ store, kubernetes, nodeName, clock: systemClock, log: log.part('pods'), pods });
       const status = () => report()?.readiness ?? readinessOf(null, null, settings.fullNode);
       gate.open({
-        ...backendOver({ allocator, kubernetes, copies, nodeName, serviceCidr, reservations: settings }),
+        ...backendOver({ allocator, kubernetes, copies, nodeName, serviceCidr, reservations: settings, ipType }),
         ...nodeService({ allocator, report, status, clock: systemClock, log }),
       });
       onStarted();

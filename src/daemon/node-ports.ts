@@ -9,6 +9,9 @@ import type { RootLog } from '../adapters/logging/json-log.ts';
 import { metadataClient } from '../adapters/metadata/metadata-client.ts';
 import { metadataService } from '../adapters/metadata/metadata-service.ts';
 import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
+import { podCidrCloud, podCidrMetadata } from '../adapters/pod-cidr/pod-cidr-cloud.ts';
+import { podCidrSource } from '../adapters/pod-cidr/pod-cidr-facts.ts';
+import { podCidrKernel } from '../adapters/pod-cidr/pod-cidr-kernel.ts';
 import type { Config } from '../core/config.ts';
 import type { Kubernetes } from '../ports/kubernetes.ts';
 import type { Store } from '../ports/store.ts';
@@ -46,7 +49,7 @@ export function nodePorts(flags: Flags, config: Config, store: Store, kubernetes
     ipv6: config.settings.ipStack === 'dual',
     replyPaths: config.replyPaths,
   });
-  return {
+  const shared = {
     cloud,
     metadata,
     store,
@@ -57,5 +60,21 @@ export function nodePorts(flags: Flags, config: Config, store: Store, kubernetes
     clock: systemClock,
     entropy: systemEntropy,
     log: log.part('actors'),
+  };
+  return config.daemonMode === 'VPC' ? { ...shared, ...podCidrPorts(kernel, kubernetes, flags, config) } : shared;
+}
+
+/** Mode VPC: neither cloud nor metadata is asked. */
+function podCidrPorts(
+  kernel: HostKernel,
+  kubernetes: Kubernetes,
+  { nodeName }: Flags,
+  { settings, podRange }: Config,
+): Pick<NodePorts, 'cloud' | 'metadata' | 'kernel'> {
+  const source = podCidrSource(kubernetes, nodeName, settings.ipStack === 'dual');
+  return {
+    cloud: podCidrCloud(source),
+    metadata: podCidrMetadata(source),
+    kernel: podCidrKernel(kernel, source, podRange),
   };
 }

@@ -36,6 +36,8 @@ export type LabOptions = {
   /** How slow the cloud is; `fast` if not told. */
   readonly profile?: Profile;
   readonly cloudSettings?: Partial<Settings>;
+  /** Pods get addresses of their node's pod CIDR (mode VPC), which the VPC's route table sends to the node. */
+  readonly podCidrs?: boolean;
   /** Over the configuration file that the lab writes for its daemons. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly programs?: Programs;
@@ -50,6 +52,8 @@ export type LabOptions = {
 export type Place = { readonly name: string; readonly ips: readonly string[]; readonly echo: EchoSocket };
 
 const NODE_NAME = /^node-/;
+/** Pods, and the machines of the lab's VPC: these know the way back to a pod's own address. */
+const POD_RANGE = ['10.244.0.0/16', '192.168.0.0/16', 'fd00:10:244::/48', '2001:db8:0:100::/56'];
 const SERVING_TIMEOUT_MS = 60_000;
 const POD_START_TIMEOUT_MS = 60_000;
 
@@ -290,14 +294,17 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       const dir = `${runDir}/${name}`;
       mkdirSync(dir);
       const nodeIp = addresses[0] ?? '';
-      registerNode(api, name, instanceId, nodeIp);
+      const podCidrs = options.podCidrs === true ? podCidrsOf(nodes.length, options.config?.ip_stack === 'dual') : [];
+      routePodCidrs(lab, instanceId, podCidrs, addresses);
+      registerNode(api, name, instanceId, nodeIp, podCidrs);
       const [spec] = topology.instances.filter((one) => one.instanceId === instanceId);
       const zones = Object.fromEntries(
         topology.vSwitches
           .filter((one) => one.vSwitchId === spec?.vSwitchId)
           .map((one) => [one.zoneId, [one.vSwitchId]]),
       );
-      const config = { ...labConfig, vswitches: zones, ...options.config };
+      const mode = options.podCidrs === true ? { daemon_mode: 'VPC', pod_range: POD_RANGE } : {};
+      const config = { ...labConfig, vswitches: zones, ...mode, ...options.config };
       const podStartTimeoutMs = options.podStartTimeoutMs ?? POD_START_TIMEOUT_MS;
       nodes.push(await LabNode.create({ guest, nodeIp, dir, cloud, api, programs, config, podStartTimeoutMs }));
       say(`${name}: ${nodeIp} on ${instanceId}, starting its daemon`);
@@ -334,14 +341,40 @@ async function admit(lab: Lab, guest: Guest, topology: Topology): Promise<readon
   return [...primary.ipv4, ...primary.ipv6];
 }
 
-function registerNode(api: ApiServer, name: string, instanceId: string, nodeIp: string): void {
+/** Of the node so many: one prefix, or one of each family. */
+function podCidrsOf(index: number, dual: boolean): readonly string[] {
+  const ipv4 = `10.244.${index}.0/24`;
+  return dual ? [ipv4, `fd00:10:244:${index.toString(16)}::/64`] : [ipv4];
+}
+
+/** As entries of the VPC's route table: the node's own address is the next hop. */
+function routePodCidrs(lab: Lab, instanceId: string, cidrs: readonly string[], nodeIps: readonly string[]): void {
+  const primary = attachedTo(lab, instanceId).find((eni) => eni.primary);
+  for (const cidr of cidrs.map(parseCidr)) {
+    const hop = nodeIps.find((ip) => familyOf(ip) === cidr.family);
+    if (primary === undefined || hop === undefined)
+      throw new Error(`${instanceId} has no address of IPv${cidr.family} that its pods could be reached by`);
+    lab.router.routeTo(primary.eniId, cidr, hop);
+  }
+}
+
+function registerNode(
+  api: ApiServer,
+  name: string,
+  instanceId: string,
+  nodeIp: string,
+  podCIDRs: readonly string[],
+): void {
   const nodes = resourceNamed('nodes');
   if (nodes === null) throw new Error('the API server of the lab knows no nodes');
   api.lifecycle.create(nodes, null, {
     apiVersion: 'v1',
     kind: 'Node',
     metadata: { name, labels: { 'kubernetes.io/hostname': name, 'topology.kubernetes.io/zone': 'cn-lab-a' } },
-    spec: { providerID: `cn-lab.${instanceId}` },
+    spec: {
+      providerID: `cn-lab.${instanceId}`,
+      ...(podCIDRs[0] === undefined ? {} : { podCIDR: podCIDRs[0], podCIDRs }),
+    },
     status: {
       addresses: [
         { type: 'InternalIP', address: nodeIp },

@@ -23,8 +23,9 @@ export function wantedFrom(
 ): PodWanted {
   const conf = reply.NetConfs?.find(({ IfName }) => IfName === undefined || IfName === '' || IfName === sandbox.ifName);
   if (conf === undefined) throw incomplete(`${sandbox.ifName} config is missing`);
-  if (reply.IPType !== IP_TYPE.eniMultiIp || conf.ENIInfo?.Trunk === true) {
-    const text = `network type ${reply.IPType ?? IP_TYPE.vpcIp}${conf.ENIInfo?.Trunk === true ? ' on a trunk ENI' : ''}`;
+  const type = reply.IPType ?? IP_TYPE.vpcIp;
+  if (!(type === IP_TYPE.eniMultiIp || type === IP_TYPE.vpcIp) || conf.ENIInfo?.Trunk === true) {
+    const text = `network type ${type}${conf.ENIInfo?.Trunk === true ? ' on a trunk ENI' : ''}`;
     throw new CniError(CNI_CODE.unsupportedNetwork, `${text} is not supported`);
   }
   const ips = addressesOf(conf);

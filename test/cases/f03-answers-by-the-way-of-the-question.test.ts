@@ -197,7 +197,7 @@ test('F3: who asks by the primary interface is answered by it, and is seen as wh
   nft(host, `flush ruleset\n${NODE_PORT_RULES}`);
   t.ok(await heard(0), 'a flush is heard of');
   t.equal(await call(world, NODE[4], NODE_PORT, CLIENT[4]), 'no answer');
-  t.match(await keep(), [{ kind: 'replyPath', object: 'table inet enactor', outcome: 'repaired' }]);
+  t.match(await keep(), [{ kind: 'nodeFilter', object: 'table inet enactor', outcome: 'repaired' }]);
   t.equal(await call(world, NODE[4], NODE_PORT, CLIENT[4]), CLIENT[4]);
 
   const before = told;
@@ -224,7 +224,7 @@ test('F3: the primary interface is the one of the node’s default route, and fo
   host.ip('link', 'set', 'eth0', 'name', 'ens5');
   host.ip('link', 'set', 'ens5', 'up');
   host.ip('route', 'add', 'default', 'via', subnet.gateway, 'dev', 'ens5', 'onlink');
-  t.match(await keep(), [{ kind: 'replyPath', object: 'table inet enactor', outcome: 'repaired' }]);
+  t.match(await keep(), [{ kind: 'nodeFilter', object: 'table inet enactor', outcome: 'repaired' }]);
   host.ip('route', 'del', 'default');
   t.strictSame(await keep(), [], 'of a host without a default route nothing is wanted');
 });

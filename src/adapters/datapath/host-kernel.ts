@@ -25,7 +25,7 @@ import { type EniKind, findEniLink, prepareEniLink } from './eni-device.ts';
 import { GONE } from './host-veth.ts';
 import { HostView } from './host-view.ts';
 import { keepHost } from './keep-host.ts';
-import { ReplyPaths } from './reply-paths.ts';
+import { type Masquerade, NodeFilter } from './node-filter.ts';
 import { pickRouteTable, ROUTE_TABLE_BASE } from './route-table.ts';
 import type { SandboxDevice } from './sandbox-device.ts';
 import { deviceSysctl, ensureSysctls, readSysctl, type Sysctl } from './sysctl.ts';
@@ -51,7 +51,7 @@ export class HostKernel implements Kernel {
   readonly #libc: Libc;
   readonly #kinds: readonly EniKind[];
   readonly #ipv6: boolean;
-  readonly #replyPaths: ReplyPaths;
+  readonly #filter: NodeFilter;
   readonly #pollMs: number;
   readonly #retryMs: number;
   readonly #watchMs: number;
@@ -64,7 +64,7 @@ export class HostKernel implements Kernel {
     this.#libc = libc;
     this.#kinds = options.eniKinds ?? ['device'];
     this.#ipv6 = options.ipv6 ?? false;
-    this.#replyPaths = new ReplyPaths(libc, (options.replyPaths ?? true) ? (this.#ipv6 ? FAMILIES : [4]) : []);
+    this.#filter = new NodeFilter(libc, (options.replyPaths ?? true) ? (this.#ipv6 ? FAMILIES : [4]) : []);
     this.#pollMs = options.pollMs ?? 50;
     this.#retryMs = options.retryMs ?? 2_000;
     this.#watchMs = options.watchMs ?? 200;
@@ -77,16 +77,16 @@ export class HostKernel implements Kernel {
    */
   async prepareHost(): Promise<void> {
     ensureSysctls([{ path: IPV4_FORWARDING, value: '1' }]);
-    this.#prepareReplyPaths();
+    this.#prepareFilter();
     if (!this.#ipv6 || readSysctl('/proc/sys/net/ipv6/conf/all/forwarding') === null) return;
     ensureSysctls([...keepAdvertisedRoutes(), deviceSysctl(6, 'all', 'forwarding', 1)]);
   }
 
   /** So that the first pod has them too. What fails here the keeper meets again, and tells. */
-  #prepareReplyPaths(): void {
+  #prepareFilter(): void {
     const host = new Netlink(this.#libc);
     try {
-      for (const { filter, requests } of this.#replyPaths.fixes(new HostView(host), new Set(this.#tables.keys()))) {
+      for (const { filter, requests } of this.#filter.fixes(new HostView(host), new Set(this.#tables.keys()))) {
         if (filter !== undefined) installTable(this.#libc, filter);
         host.apply(requests, ['EEXIST', ...GONE]);
       }
@@ -153,11 +153,16 @@ export class HostKernel implements Kernel {
     }
   }
 
+  /** From the next look on: which pods bear the node's address, and where. */
+  masquerade(all: readonly Masquerade[]): void {
+    this.#filter.masquerade(all);
+  }
+
   async keep(wanted: HostWanted): Promise<HostKept> {
     try {
       const host = new Netlink(this.#libc);
       try {
-        const parts = { libc: this.#libc, kinds: this.#kinds, replyPaths: this.#replyPaths };
+        const parts = { libc: this.#libc, kinds: this.#kinds, filter: this.#filter };
         return keepHost(host, wanted, parts, this.#devices);
       } finally {
         host.close();
@@ -174,7 +179,7 @@ export class HostKernel implements Kernel {
       try {
         const { changes, overrun } = socket.read();
         const macs = new Set(this.#tables.keys());
-        const broken = alarm?.broke(this.#replyPaths.table) === true;
+        const broken = alarm?.broke(this.#filter.table) === true;
         if (overrun || broken || changes.some((change) => mayBeDrift(change, macs))) onChange();
       } catch {
         onChange(); // what cannot be heard has to be looked at
@@ -198,7 +203,7 @@ export class HostKernel implements Kernel {
   /** null where there is nothing to hear: the sweeps look all the same. */
   #filterAlarm(): FilterAlarm | null {
     try {
-      return this.#replyPaths.wanted ? new FilterAlarm(this.#libc) : null;
+      return new FilterAlarm(this.#libc);
     } catch {
       return null;
     }

@@ -13,28 +13,28 @@ import { type EniKind, eniLinkIn } from './eni-device.ts';
 import { eniFixes } from './eni-drift.ts';
 import type { Fix } from './fix.ts';
 import { HostView } from './host-view.ts';
+import type { NodeFilter } from './node-filter.ts';
 import { leftoverFixes, podFixes, strayRuleFixes, unclaimedIn, vethsByMac } from './pod-drift.ts';
-import type { ReplyPaths } from './reply-paths.ts';
 import { type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
 import { ensureSysctls } from './sysctl.ts';
 
 export type HostParts = {
   readonly libc: Libc;
   readonly kinds: readonly EniKind[];
-  readonly replyPaths: ReplyPaths;
+  readonly filter: NodeFilter;
 };
 
 /** `devices` remembers what a sandbox's devices are called, which takes two hashes each. Throws NetlinkError when nothing can be read. */
 export function keepHost(
   netlink: Netlink,
   wanted: HostWanted,
-  { libc, kinds, replyPaths }: HostParts,
+  { libc, kinds, filter }: HostParts,
   devices: Map<string, SandboxDevice>,
 ): HostKept {
   const view = new HostView(netlink);
   const veths = vethsByMac(view);
   const macs = new Set(wanted.enis.map(({ mac }) => mac.toLowerCase()));
-  const fixes: Fix[] = replyPaths.fixes(view, macs);
+  const fixes: Fix[] = filter.fixes(view, macs);
   const whole: string[] = [];
   const begun: string[] = [];
   for (const eni of wanted.enis) {

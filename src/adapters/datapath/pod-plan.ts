@@ -80,7 +80,9 @@ export function podPlan(wanted: PodWanted): PodPlan {
   };
 }
 
-export function podRules(ip: string, routeTable: number): [toPod: NewRule, fromPod: NewRule] {
+/** None where a pod's traffic goes the way of the host's: the route to it is all it needs. */
+export function podRules(ip: string, routeTable: number): NewRule[] {
+  if (routeTable === TABLE_MAIN) return [];
   const family = familyOf(ip);
   return [
     { family, priority: TO_POD_PRIORITY, destination: hostPrefix(ip), table: TABLE_MAIN },

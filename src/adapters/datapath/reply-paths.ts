@@ -14,10 +14,8 @@
  * priority is. Source: cases/field F3; Terway, `symmetric_routing_config`.
  */
 import type { Family } from '../../core/ip.ts';
-import { isWhole } from '../netlink/filter-table.ts';
-import type { Libc } from '../netlink/libc.ts';
 import type { Link } from '../netlink/link.ts';
-import type { NftTable } from '../netlink/nft-table.ts';
+import type { BaseChain } from '../netlink/nft-table.ts';
 import { type Route, TABLE_MAIN } from '../netlink/route.ts';
 import type { NewRule, Rule } from '../netlink/rule.ts';
 import {
@@ -31,7 +29,6 @@ import {
 import { addRule, deleteRule, ruleText } from '../netlink/wire/rule.ts';
 import type { Fix } from './fix.ts';
 import { GONE } from './host-veth.ts';
-import type { HostView } from './host-view.ts';
 import { HOST_VETH_PREFIX } from './sandbox-device.ts';
 
 export const REPLY_MARK = 0x10;
@@ -43,37 +40,33 @@ const AFTER_DSTNAT = -99;
 /** Source: kube-proxy, `--iptables-masquerade-bit` 14, in its nftables form too. */
 const MASQUERADE_MARK = 0x4000;
 
-export function replyPathTable(primary: string): NftTable {
-  return {
-    name: 'enactor',
-    comment: `enactor reply paths by ${primary}`,
-    chains: [
-      {
-        name: 'reply-paths',
-        type: 'filter',
-        hook: 'prerouting',
-        priority: MANGLE,
-        rules: [
-          [...comesBy(primary), ...beginsConnection(), ...markConnection(REPLY_MARK)],
-          [...comesBy(`${HOST_VETH_PREFIX}*`), ...connectionHas(REPLY_MARK), ...markPacket(REPLY_MARK)],
+export function replyPathChains(primary: string): BaseChain[] {
+  return [
+    {
+      name: 'reply-paths',
+      type: 'filter',
+      hook: 'prerouting',
+      priority: MANGLE,
+      rules: [
+        [...comesBy(primary), ...beginsConnection(), ...markConnection(REPLY_MARK)],
+        [...comesBy(`${HOST_VETH_PREFIX}*`), ...connectionHas(REPLY_MARK), ...markPacket(REPLY_MARK)],
+      ],
+    },
+    {
+      name: 'masqueraded',
+      type: 'filter',
+      hook: 'prerouting',
+      priority: AFTER_DSTNAT,
+      rules: [
+        [
+          ...comesBy(`${HOST_VETH_PREFIX}*`),
+          ...packetHas(MASQUERADE_MARK),
+          ...markConnection(REPLY_MARK),
+          ...markPacket(REPLY_MARK),
         ],
-      },
-      {
-        name: 'masqueraded',
-        type: 'filter',
-        hook: 'prerouting',
-        priority: AFTER_DSTNAT,
-        rules: [
-          [
-            ...comesBy(`${HOST_VETH_PREFIX}*`),
-            ...packetHas(MASQUERADE_MARK),
-            ...markConnection(REPLY_MARK),
-            ...markPacket(REPLY_MARK),
-          ],
-        ],
-      },
-    ],
-  };
+      ],
+    },
+  ];
 }
 
 export function replyRule(family: Family): NewRule {
@@ -92,47 +85,6 @@ export function primaryDevice(
   const byIndex = new Map(links.map((link) => [link.index, link]));
   const devices = defaults.flatMap(({ linkIndex }) => byIndex.get(linkIndex ?? 0) ?? []);
   return devices.find(({ mac, loopback }) => !loopback && (mac === null || !eniMacs.has(mac)))?.name ?? null;
-}
-
-/** What is missing of all that. */
-export class ReplyPaths {
-  readonly #libc: Libc;
-  readonly #families: readonly Family[];
-  #table: NftTable | null = null;
-
-  /** `families`: empty where answers go as they go. */
-  constructor(libc: Libc, families: readonly Family[]) {
-    this.#libc = libc;
-    this.#families = families;
-  }
-
-  /** As `fixes` wanted it last; null before, and where nothing is wanted. */
-  get table(): NftTable | null {
-    return this.#table;
-  }
-
-  get wanted(): boolean {
-    return this.#families.length > 0;
-  }
-
-  /** Nothing is wanted of a host that has no default route. */
-  fixes(view: HostView, eniMacs: ReadonlySet<string>): Fix[] {
-    const primary = this.wanted ? primaryDevice(view.routes(4, TABLE_MAIN), view.links, eniMacs) : null;
-    this.#table = primary === null ? null : replyPathTable(primary);
-    if (this.#table === null) return [];
-    const rules = this.#families.flatMap((family) => replyRuleFixes(family, view.otherRules(family)));
-    return [...this.#tableFixes(this.#table), ...rules];
-  }
-
-  #tableFixes(table: NftTable): Fix[] {
-    const base = { kind: 'replyPath', object: `table inet ${table.name}`, pod: null, requests: [] } as const;
-    try {
-      return isWhole(this.#libc, table) ? [] : [{ ...base, detail: null, filter: table }];
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      return [{ ...base, detail: `the kernel's filter cannot be read: ${why}` }];
-    }
-  }
 }
 
 /** `rules`: all that are about no address; one of them that is not ours to the bit is another's, unless it asks for our very mark. */

@@ -3,7 +3,7 @@ import { NetlinkError } from './netlink-error.ts';
 import { NetlinkSocket } from './netlink-socket.ts';
 import type { NftTable } from './nft-table.ts';
 import { NETLINK_NETFILTER } from './wire/connection.ts';
-import { decodeNftRule, deleteTable, dumpNftRules, type NftRule, replaceTable } from './wire/nftables.ts';
+import { COMMENT_MAX, decodeNftRule, deleteTable, dumpNftRules, type NftRule, replaceTable } from './wire/nftables.ts';
 
 /** Puts the table in the place of what was there, at once or not at all. Throws NetlinkError; EOPNOTSUPP and the like: the kernel has no nf_tables. */
 export function installTable(libc: Libc, table: NftTable): void {
@@ -28,7 +28,8 @@ export function isWhole(libc: Libc, table: NftTable): boolean {
 /** `socket`: of NETLINK_NETFILTER. */
 export function isWholeBy(socket: NetlinkSocket, table: NftTable): boolean {
   const rules = rulesOf(socket, table.name);
-  const has = (chain: string) => rules.filter((rule) => rule.chain === chain && rule.comment === table.comment).length;
+  const has = (chain: string) =>
+    rules.filter((rule) => rule.chain === chain && rule.comment === table.comment.slice(0, COMMENT_MAX)).length;
   const wanted = table.chains.reduce((sum, chain) => sum + chain.rules.length, 0);
   return rules.length === wanted && table.chains.every((chain) => has(chain.name) === chain.rules.length);
 }

@@ -30,6 +30,11 @@ export const labCommand: AddCommand = (enactor, done) => {
     .option('--nodes <n>', 'machines with a daemon', countTo(200), 2)
     .option('--pods <n>', 'pods to start with (default: 6, with --once 10)', countTo(200))
     .addOption(new Option('--profile <name>', 'how slow the cloud is').choices(['fast', 'realistic']).default('fast'))
+    .addOption(
+      new Option('--mode <mode>', 'where addresses of pods come from')
+        .choices(['ENIMultiIP', 'VPC'])
+        .default('ENIMultiIP'),
+    )
     .option('--dual-stack', 'pods get an IPv4 and an IPv6 address', false)
     .addOption(
       new Option(
@@ -50,7 +55,7 @@ Examples:
   enactor lab up --profile realistic       ENIs take seconds, as they do
   enactor lab up --once --plant wrong-rule ends with 1 and a count of routing faults`,
     )
-    .action(async ({ once, nodes, pods, profile, plant, dualStack, services }) => {
+    .action(async ({ once, nodes, pods, profile, plant, mode, dualStack, services }) => {
       if (plant !== undefined && !once) throw new CommandError(EXIT.usage, '--plant goes with --once');
       if (services !== undefined && once)
         throw new CommandError(EXIT.usage, '--services goes without --once: see enactor lab paths');
@@ -61,6 +66,7 @@ Examples:
           pods: pods ?? null,
           profile,
           plant: plant ?? null,
+          mode,
           dualStack,
           services: services ?? null,
         }),

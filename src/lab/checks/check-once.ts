@@ -7,7 +7,7 @@
 import type { Lab, LabOptions } from '../lab.ts';
 import { startLab } from '../lab.ts';
 import { NOTHING_REFUSED, type RefusedCounts } from '../router/refused.ts';
-import { PATH_KINDS, pathsOf } from './path-plan.ts';
+import { kindsWith, type PathKind, pathsOf } from './path-plan.ts';
 import { plantWrongRule } from './plant-wrong-rule.ts';
 import { type PathOutcome, tryPaths } from './try-paths.ts';
 
@@ -40,7 +40,7 @@ export async function checkOnce(options: OnceOptions): Promise<OnceResult> {
   try {
     trouble.push(...(await startPods(lab, options.pods, say, signal)));
     if (options.plant !== null && !signal.aborted) say(await plantWrongRule(lab));
-    outcomes = signal.aborted ? [] : await tryAll(lab, say);
+    outcomes = signal.aborted ? [] : await tryAll(lab, kindsWith(options.podCidrs === true), say);
     refused = lab.refused();
   } catch (error) {
     trouble.push(error instanceof Error ? error.message : String(error));
@@ -51,7 +51,8 @@ export async function checkOnce(options: OnceOptions): Promise<OnceResult> {
   trouble.push(...(await lab.stop()));
   if (signal.aborted) trouble.push('interrupted');
   const worked = outcomes.filter((outcome) => outcome.worked).length;
-  const missing = PATH_KINDS.filter((kind) => !outcomes.some((outcome) => outcome.kind === kind));
+  const kinds = kindsWith(options.podCidrs === true);
+  const missing = kinds.filter((kind) => !outcomes.some((outcome) => outcome.kind === kind));
   trouble.push(...missing.map((kind) => `no path was tried: ${kind}`));
   for (const line of trouble) say(`trouble: ${line}`);
   const ok = trouble.length === 0 && worked === outcomes.length && refused.routingFault === 0;
@@ -80,9 +81,9 @@ async function startPods(lab: Lab, count: number, say: (line: string) => void, s
   return failed;
 }
 
-async function tryAll(lab: Lab, say: (line: string) => void): Promise<PathOutcome[]> {
+async function tryAll(lab: Lab, kinds: readonly PathKind[], say: (line: string) => void): Promise<PathOutcome[]> {
   const outcomes = await tryPaths(lab, pathsOf(lab));
-  const groups = PATH_KINDS.flatMap((kind) => [4, 6].map((family) => ({ kind, family })));
+  const groups = kinds.flatMap((kind) => [4, 6].map((family) => ({ kind, family })));
   for (const { kind, family } of groups) {
     const those = outcomes.filter((outcome) => outcome.kind === kind && (outcome.family ?? 4) === family);
     if (family === 6 && those.length === 0) continue;

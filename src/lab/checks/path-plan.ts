@@ -9,6 +9,7 @@ import type { Lab } from '../lab.ts';
 export type PathKind =
   | 'pod to pod on one ENI'
   | 'pod to pod across two ENIs of a node'
+  | 'pod to pod of a node'
   | 'pod to pod across nodes'
   | 'pod to its node'
   | 'node to its pod'
@@ -20,6 +21,7 @@ export type PathKind =
 export const PATH_KINDS: readonly PathKind[] = [
   'pod to pod on one ENI',
   'pod to pod across two ENIs of a node',
+  'pod to pod of a node',
   'pod to pod across nodes',
   'pod to its node',
   'node to its pod',
@@ -28,6 +30,14 @@ export const PATH_KINDS: readonly PathKind[] = [
   'pod to a host elsewhere in the VPC',
   'host elsewhere in the VPC to a pod',
 ];
+
+/** Those that a lab has, by where its pods' addresses come from. */
+export function kindsWith(podCidrs: boolean): readonly PathKind[] {
+  const others: readonly PathKind[] = podCidrs
+    ? ['pod to pod on one ENI', 'pod to pod across two ENIs of a node']
+    : ['pod to pod of a node'];
+  return PATH_KINDS.filter((kind) => !others.includes(kind));
+}
 
 export type Path = {
   readonly kind: PathKind;
@@ -55,9 +65,11 @@ export function pathsOf(lab: Lab): Path[] {
       const kind =
         other.node !== pod.node
           ? 'pod to pod across nodes'
-          : eniOf(other.ips) === eniOf(pod.ips)
-            ? 'pod to pod on one ENI'
-            : 'pod to pod across two ENIs of a node';
+          : eniOf(pod.ips) === undefined
+            ? 'pod to pod of a node'
+            : eniOf(other.ips) === eniOf(pod.ips)
+              ? 'pod to pod on one ENI'
+              : 'pod to pod across two ENIs of a node';
       paths.push({ kind, from: pod.name, to: other.name });
       // Machines have no IPv6 here: that of pods goes from pod to pod.
       if (hasIpv6(pod.ips) && hasIpv6(other.ips)) paths.push({ kind, from: pod.name, to: other.name, family: 6 });

@@ -5,6 +5,7 @@
  * what a register holds (a mark, a connection's state) is in the host's.
  * Source: linux/netfilter/nf_tables.h, nfnetlink.h; libnftnl (udata: how `nft list` finds a rule's comment).
  */
+import { type Cidr, ipBytes } from '../../../core/ip.ts';
 import type { BaseChain, NftExpression, NftTable } from '../nft-table.ts';
 import { attribute, attributes, be32Attribute, textAttribute, textOf } from './attribute.ts';
 import { CREATE, DUMP, type Request } from './message.ts';
@@ -34,7 +35,8 @@ const LIST_ELEMENT = 1;
 const EXPRESSION_NAME = 1;
 const EXPRESSION_DATA = 2;
 const COMMENT = 0;
-const COMMENT_MAX_BYTES = 128;
+/** Of a rule; more is refused by `nft list`. */
+export const COMMENT_MAX = 127;
 
 const HOOKS: Readonly<Record<BaseChain['hook'], number>> = {
   prerouting: 0,
@@ -94,7 +96,7 @@ export function decodeNftRule(body: Buffer): NftRule | null {
 }
 
 const REGISTER = 1;
-const META = { destination: 1, key: 2, source: 3, MARK: 3, IIFNAME: 6 } as const;
+const META = { destination: 1, key: 2, source: 3, MARK: 3, IIFNAME: 6, OIFNAME: 7, NFPROTO: 15 } as const;
 const CT = { destination: 1, key: 2, source: 4, STATE: 0, MARK: 3 } as const;
 const NEW_CONNECTION = 8;
 const [EQUAL, NOT_EQUAL] = [0, 1];
@@ -102,10 +104,57 @@ const NAME_BYTES = 16;
 
 /** The device a packet has come by; with a trailing `*` any whose name begins so. */
 export function comesBy(device: string): NftExpression[] {
+  return [load('meta', META.IIFNAME), compare(EQUAL, nameBytes(device))];
+}
+
+/** It does not leave by a device that is called so. */
+export function leavesNotBy(device: string): NftExpression[] {
+  return [load('meta', META.OIFNAME), compare(NOT_EQUAL, nameBytes(device))];
+}
+
+function nameBytes(device: string): Buffer {
   const prefix = device.endsWith('*');
   const name = Buffer.alloc(prefix ? device.length - 1 : NAME_BYTES);
   name.write(prefix ? device.slice(0, -1) : device);
-  return [load('meta', META.IIFNAME), compare(EQUAL, name)];
+  return name;
+}
+
+/** Where an address is in a packet's header, and the number that its family has there. */
+const AT = {
+  4: { protocol: 2, source: 12, destination: 16 },
+  6: { protocol: 10, source: 8, destination: 24 },
+} as const;
+const NETWORK_HEADER = 1;
+
+export function comesFrom(cidr: Cidr): NftExpression[] {
+  const { protocol, source } = AT[cidr.family];
+  return [load('meta', META.NFPROTO), compare(EQUAL, Buffer.from([protocol])), ...within(cidr, source, EQUAL)];
+}
+
+/** Of the family that `comesFrom` asked for. */
+export function goesOutOf(cidr: Cidr): NftExpression[] {
+  return within(cidr, AT[cidr.family].destination, NOT_EQUAL);
+}
+
+/** From now on the packet, and its connection, bears the address of the device it leaves by. */
+export function masquerade(): NftExpression[] {
+  return [{ name: 'masq', data: Buffer.alloc(0) }];
+}
+
+function within({ network, prefix }: Cidr, offset: number, operator: number): NftExpression[] {
+  const bytes = Buffer.from(ipBytes(network));
+  const mask = bytes.map((_, index) => (0xff00 >> Math.min(8, Math.max(0, prefix - 8 * index))) & 0xff);
+  const read = Buffer.concat([
+    be32Attribute(1, REGISTER),
+    be32Attribute(2, NETWORK_HEADER),
+    be32Attribute(3, offset),
+    be32Attribute(4, bytes.length),
+  ]);
+  return [
+    { name: 'payload', data: read },
+    masked(Buffer.from(mask), Buffer.alloc(bytes.length)),
+    compare(operator, bytes),
+  ];
 }
 
 /** The packet is the first of a connection. */
@@ -142,12 +191,16 @@ function store(name: 'meta' | 'ct', key: number): NftExpression {
 
 /** register = (register & mask) ^ xor */
 function bits(mask: number, xor: number): NftExpression {
+  return masked(word(mask), word(xor));
+}
+
+function masked(mask: Buffer, xor: Buffer): NftExpression {
   const data = Buffer.concat([
     be32Attribute(1, REGISTER),
     be32Attribute(2, REGISTER),
-    be32Attribute(3, 4), // bytes
-    value(4, word(mask)),
-    value(5, word(xor)),
+    be32Attribute(3, mask.length),
+    value(4, mask),
+    value(5, xor),
   ]);
   return { name: 'bitwise', data };
 }
@@ -192,7 +245,7 @@ function expressions(rule: readonly NftExpression[]): Buffer {
 }
 
 function comment(text: string): Buffer {
-  const bytes = Buffer.from(`${text.slice(0, COMMENT_MAX_BYTES - 1)}\0`);
+  const bytes = Buffer.from(`${text.slice(0, COMMENT_MAX)}\0`);
   return attribute(RULE_USERDATA, Buffer.concat([Buffer.from([COMMENT, bytes.length]), bytes]));
 }
 

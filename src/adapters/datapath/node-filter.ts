@@ -1,0 +1,94 @@
+/**
+ * The node's own table of nf_tables and what goes with it, as it has to be and as it is.
+ *
+ * One table `inet enactor` for all that concerns the node as a whole, replaced as a whole. Two wants share it: what bears the node's address goes by
+ * the node's interface (reply-paths.ts), and pods whose addresses are not the VPC's bear the node's address where theirs is not routed (mode VPC).
+ */
+import type { Family } from '../../core/ip.ts';
+import { parseCidr } from '../../core/ip.ts';
+import { isWhole } from '../netlink/filter-table.ts';
+import type { Libc } from '../netlink/libc.ts';
+import type { BaseChain, NftTable } from '../netlink/nft-table.ts';
+import { TABLE_MAIN } from '../netlink/route.ts';
+import { comesFrom, goesOutOf, leavesNotBy, masquerade } from '../netlink/wire/nftables.ts';
+import type { Fix } from './fix.ts';
+import type { HostView } from './host-view.ts';
+import { primaryDevice, replyPathChains, replyRuleFixes } from './reply-paths.ts';
+import { HOST_VETH_PREFIX } from './sandbox-device.ts';
+
+/** Pods in the prefix `from` bear the node's address outside of the prefixes `except`, which are of the same family. */
+export type Masquerade = { readonly from: string; readonly except: readonly string[] };
+
+const SOURCE_NAT = 100;
+
+export class NodeFilter {
+  readonly #libc: Libc;
+  readonly #families: readonly Family[];
+  #masquerades: readonly Masquerade[] = [];
+  #table: NftTable | null = null;
+
+  /** `families`: those whose answers go back by the node's interface. */
+  constructor(libc: Libc, families: readonly Family[]) {
+    this.#libc = libc;
+    this.#families = families;
+  }
+
+  /** As `fixes` wanted it last; null before, and where nothing is wanted. */
+  get table(): NftTable | null {
+    return this.#table;
+  }
+
+  masquerade(all: readonly Masquerade[]): void {
+    this.#masquerades = all;
+  }
+
+  fixes(view: HostView, eniMacs: ReadonlySet<string>): Fix[] {
+    // Of a host that has no default route no answers are sent anywhere.
+    const primary = this.#families.length === 0 ? null : primaryDevice(view.routes(4, TABLE_MAIN), view.links, eniMacs);
+    this.#table = tableOf(primary, this.#masquerades);
+    const rules = primary === null ? [] : this.#families;
+    return [
+      ...(this.#table === null ? [] : this.#tableFixes(this.#table)),
+      ...rules.flatMap((family) => replyRuleFixes(family, view.otherRules(family))),
+    ];
+  }
+
+  #tableFixes(table: NftTable): Fix[] {
+    const base = { kind: 'nodeFilter', object: `table inet ${table.name}`, pod: null, requests: [] } as const;
+    try {
+      return isWhole(this.#libc, table) ? [] : [{ ...base, detail: null, filter: table }];
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      return [{ ...base, detail: `the kernel's filter cannot be read: ${why}` }];
+    }
+  }
+}
+
+/** null where nothing is wanted. */
+function tableOf(primary: string | null, masquerades: readonly Masquerade[]): NftTable | null {
+  const chains = [
+    ...(primary === null ? [] : replyPathChains(primary)),
+    ...(masquerades.length === 0 ? [] : [masqueradeChain(masquerades)]),
+  ];
+  if (chains.length === 0) return null;
+  const words = [
+    ...(primary === null ? [] : [`replies by ${primary}`]),
+    ...masquerades.map(({ from, except }) => `${from} masqueraded outside ${except.join(' ')}`),
+  ];
+  return { name: 'enactor', comment: `enactor: ${words.join(', ')}`, chains };
+}
+
+function masqueradeChain(all: readonly Masquerade[]): BaseChain {
+  return {
+    name: 'masquerade',
+    type: 'nat',
+    hook: 'postrouting',
+    priority: SOURCE_NAT,
+    rules: all.map(({ from, except }) => [
+      ...comesFrom(parseCidr(from)),
+      ...except.flatMap((range) => goesOutOf(parseCidr(range))),
+      ...leavesNotBy(`${HOST_VETH_PREFIX}*`),
+      ...masquerade(),
+    ]),
+  };
+}
