@@ -21,7 +21,7 @@ import {
 } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import type { EniPhase } from '../src/core/eni-summary.ts';
-import { type Failure, failureOf } from '../src/core/errors.ts';
+import { type Failure, failureOf, needsAPerson } from '../src/core/errors.ts';
 import { isHeldBackFor } from '../src/core/held-back.ts';
 import { type CreateIntent, mayHaveHappened } from '../src/core/intent.ts';
 import { halvesLeaving, type Ips, leftIpv6 } from '../src/core/pairs.ts';
@@ -178,7 +178,9 @@ export const eniMachine = setup({
       (context.queue.length === 0 || reservedFor(context.book, event.pod) !== null) &&
       offeredFrom(context, event, event.alsoCooling, event.alsoReserved) !== null,
     /** Whatever the same call is asked again, the answer will be the same. */
-    refused: ({ context }) => ['permission', 'vSwitchEmpty', 'ipv6Off'].includes(context.lastFailure?.code ?? ''),
+    refused: ({ context: { lastFailure } }) =>
+      lastFailure !== null &&
+      (needsAPerson(lastFailure.code) || ['vSwitchEmpty', 'ipv6Off', 'groupFull'].includes(lastFailure.code)),
     /** No answer of the cloud was seen: the call may have been carried out. */
     unanswered: ({ context }) => context.lastFailure?.code === 'cloudUnreachable',
     /** The same token will never be answered again. */

@@ -5,6 +5,7 @@
  */
 
 import { z } from 'zod';
+import { isCloudApi } from './api-rates.ts';
 import { type KeyName, keyNames } from './config-keys.ts';
 import { layerOf } from './config-layers.ts';
 import { type ConfigIssue, ConfigRefused } from './config-refusal.ts';
@@ -54,6 +55,8 @@ export type Config = {
   readonly credentials: CredentialSettings;
   /** Calls per minute by API, over the built-in ones. */
   readonly rateLimits: Readonly<Record<string, number>>;
+  /** How long a minute lasts: `speed` divides it too. */
+  readonly minuteMs: number;
   /** null when the file does not tell. */
   readonly serviceCidr: IPSet | null;
   /** Kinds of links that may be an ENI's device: `device` is a physical or virtio one, the lab plugs in veths. */
@@ -245,6 +248,8 @@ function configFrom(file: File, nodeName: string, notes: readonly ConfigIssue[],
     note('ip_warm_up_size', 'warms nothing up, since max_pool_size is 0');
   if ((file.idle_ip_reclaim_after ?? null) === null && file.idle_ip_reclaim_interval !== undefined)
     note('idle_ip_reclaim_interval', 'reclaims nothing, since idle_ip_reclaim_after is not set');
+  for (const api of Object.keys(file.rate_limit ?? {}))
+    if (!isCloudApi(api)) note('rate_limit', `${api} is no API that is called here`);
   const settings: Settings = {
     ...placementSettingsOf(file, scaled),
     ...keeperSettingsOf(file, scaled),
@@ -288,6 +293,7 @@ function configFrom(file: File, nodeName: string, notes: readonly ConfigIssue[],
     settings: settingsIn(file.daemon_mode, settings),
     credentials: credentialsOf(file, refuse),
     rateLimits: file.rate_limit ?? {},
+    minuteMs: 60_000 / file.speed,
     serviceCidr: file.service_cidr === undefined ? null : serviceCidrOf(file.service_cidr),
     eniLinkKinds: file.eni_link_kinds,
     debugCommands: file.debug_commands,

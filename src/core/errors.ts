@@ -35,7 +35,13 @@ export const errorTable = {
     true,
     'Every address the node may hold is in use; a pod has to go first.',
   ),
-  vSwitchEmpty: row('OpenAPIErr', 'resource_exhausted', 11, true, 'The vSwitch has no free address left.'),
+  vSwitchEmpty: row(
+    'OpenAPIErr',
+    'resource_exhausted',
+    11,
+    true,
+    'The vSwitch has no free address left: add another one, or free some.',
+  ),
   eniQuota: row(
     'OpenAPIErr',
     'resource_exhausted',
@@ -53,13 +59,27 @@ export const errorTable = {
   ),
   throttled: row('OpenAPIErr', 'unavailable', 11, true, 'The cloud limits the rate of calls.'),
   permission: row('OpenAPIErr', 'permission_denied', 11, false, 'The credentials may not make this call.'),
+  groupFull: row(
+    'OpenAPIErr',
+    'resource_exhausted',
+    11,
+    true,
+    'The security group has all the addresses it may have: use another one, or one of the enterprise type.',
+  ),
+  misconfigured: row(
+    'OpenAPIErr',
+    'failed_precondition',
+    11,
+    false,
+    'The cloud cannot do what the configuration asks for.',
+  ),
   credentials: row('OpenAPIErr', 'unavailable', 11, true, 'There are no credentials that the cloud would take.'),
   clockSkew: row(
     'OpenAPIErr',
     'failed_precondition',
     11,
     false,
-    'The node’s clock differs from the cloud’s by more than the cloud takes.',
+    'The node’s clock differs from the cloud’s by more than it takes: set it, best by NTP.',
   ),
   cloud: row('OpenAPIErr', 'unavailable', 11, true, 'The cloud refused or failed.'),
   tokenSpent: row(
@@ -78,6 +98,9 @@ export const errorTable = {
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof errorTable;
+
+/** Asking again cannot help before a person has changed something: whoever waits is told at once. */
+export const needsAPerson = (code: ErrorCode): boolean => !errorTable[code].retryHelps;
 
 /** A failure as a value: what crosses actors. `detail` names the thing at fault (pod, ENI, code of the cloud, request id). */
 export type Failure = { readonly code: ErrorCode; readonly detail: string };

@@ -75,7 +75,8 @@ export function afterFailedCall(
   if (failure.code === 'vSwitchEmpty')
     return { ...after, vSwitches: { ...holds.vSwitches, [vSwitchId]: nowMs + times.holdDownMs } };
   // Somebody else has a place that we reckoned with. The ENI's own book follows the cloud before its next call.
-  if (failure.code === 'eniFull') return { ...after, enis: { ...holds.enis, [slot]: nowMs + times.quotaHoldMs } };
+  if (failure.code === 'eniFull' || failure.code === 'groupFull')
+    return { ...after, enis: { ...holds.enis, [slot]: nowMs + times.quotaHoldMs } };
   if (failure.code === 'eniQuota') return { ...after, quotaUntilMs: nowMs + times.quotaHoldMs };
   return after;
 }

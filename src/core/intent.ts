@@ -103,6 +103,8 @@ const NOT_CARRIED_OUT: readonly Failure['code'][] = [
   'permission',
   'credentials',
   'clockSkew',
+  'misconfigured',
+  'groupFull',
   'vSwitchEmpty',
   'ipv6Off',
   'throttled',

@@ -40,6 +40,7 @@ export function nodePorts(flags: Flags, config: Config, store: Store, kubernetes
     scheme: flags.cloudScheme,
     timeoutMs: config.settings.callTimeoutMs,
     rateLimits: config.rateLimits,
+    minuteMs: config.minuteMs,
   });
   const libc = openKoffiLibc();
   const host = hostWitness(libc, flags.bootIdFile);

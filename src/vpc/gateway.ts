@@ -160,12 +160,12 @@ export class CloudGateway {
   }
 
   #drawToken(api: ApiName, nowMs: number): void {
-    const { throttlePerSecond } = this.model.settings;
+    const { throttlePerSecond, speed } = this.model.settings;
     const perSecond = throttlePerSecond[api] ?? throttlePerSecond['*'];
     if (perSecond === undefined) return;
     const full = Math.max(1, perSecond);
     const { tokens, atMs } = this.#buckets.get(api) ?? { tokens: full, atMs: nowMs };
-    const now = Math.min(full, tokens + ((nowMs - atMs) / 1_000) * perSecond);
+    const now = Math.min(full, tokens + ((nowMs - atMs) / 1_000) * speed * perSecond);
     this.#buckets.set(api, { tokens: now < 1 ? now : now - 1, atMs: nowMs });
     if (now < 1) throw cloudError('Throttling.User');
   }

@@ -85,7 +85,10 @@ export type Settings = {
   readonly jitter: number;
   /** Calls per API and calendar minute after which Throttling.User is answered until the next minute; absent: no limit. */
   readonly throttlePerMinute: Readonly<Record<string, number>>;
-  /** Calls per API and second, in a token bucket of one second's worth; `*`: each API that is not named. Over it: Throttling.User. */
+  /**
+   * Calls per API and second, in a token bucket of one second's worth; `*`: each API that is not named. Over it: Throttling.User.
+   * `speed` shortens its seconds.
+   */
   readonly throttlePerSecond: Readonly<Record<string, number>>;
   /** Concurrent assigns and unassigns on one ENI answer Operation.Conflict. */
   readonly conflicts: boolean;

@@ -49,6 +49,9 @@ export async function oneNode(options: {
   kubernetes?: Kubernetes;
   /** One call of the cloud. */
   timeoutMs?: number;
+  /** Calls per minute by API, and how long a minute lasts (default: next to nothing). */
+  rateLimits?: Readonly<Record<string, number>>;
+  minuteMs?: number;
   /** Default: the lab's key pair. */
   credentials?: (cloud: RunningCloud) => Credentials;
   /** How the cloud's temporary credentials are. */
@@ -92,7 +95,8 @@ export async function oneNode(options: {
           ecsCloud({
             credentials: options.credentials?.(cloud) ?? labCredentials(),
             timeoutMs: options.timeoutMs ?? 5_000,
-            rateLimits: {},
+            rateLimits: options.rateLimits ?? {},
+            minuteMs: options.minuteMs ?? 60,
             region: async () => topology.regionId,
             ecsEndpoint: endpoint,
             vpcEndpoint: endpoint,

@@ -55,7 +55,7 @@ export type RigOptions = {
   readonly topology?: Topology;
   readonly instanceType?: string;
   readonly kernel?: FakeKernel;
-} & Pick<Parameters<typeof oneNode>[0], 'credentials' | 'access'>;
+} & Pick<Parameters<typeof oneNode>[0], 'credentials' | 'access' | 'rateLimits'>;
 
 export async function rig(t: Test, options: RigOptions = {}): Promise<Rig> {
   const lines: Line[] = [];
@@ -72,6 +72,8 @@ export async function rig(t: Test, options: RigOptions = {}): Promise<Rig> {
     cloud: { speed: SPEED, ...options.cloud },
     log,
     timeoutMs: settings.callTimeoutMs,
+    minuteMs: 60_000 / SPEED,
+    ...(options.rateLimits === undefined ? {} : { rateLimits: options.rateLimits }),
     ...(options.kernel === undefined ? {} : { kernel: options.kernel }),
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
     ...(options.access === undefined ? {} : { access: options.access }),

@@ -31,6 +31,7 @@ cloudContract(
         scheme: 'http',
         timeoutMs: TIMEOUT_MS,
         rateLimits: {},
+        minuteMs: 60,
       }),
       model,
       nowMs: () => live.nowMs(),

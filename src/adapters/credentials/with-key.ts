@@ -2,7 +2,7 @@
  * One call signed with the key of the moment. One refusal alone is answered here, since it is about the key and not about the call: the
  * key is renewed, and the call made once more with another one, if there is one.
  */
-import { refusesKey } from '../../core/cloud-errors.ts';
+import { cloudActionOf } from '../../core/cloud-errors.ts';
 import { CloudError } from '../../ports/cloud.ts';
 import type { AccessKey, Credentials } from '../../ports/credentials.ts';
 
@@ -15,7 +15,7 @@ export async function withKey<T>(
   try {
     return await once(key);
   } catch (thrown) {
-    if (!(thrown instanceof CloudError) || !refusesKey(thrown.cloudCode)) throw thrown;
+    if (!(thrown instanceof CloudError) || cloudActionOf(thrown.cloudCode) !== 'renewKey') throw thrown;
     credentials.refused(key);
     const other = await credentials.current(signal);
     if (other.isSame(key)) throw thrown;

@@ -31,9 +31,9 @@ import { alreadyDone } from '../../core/cloud-errors.ts';
 import type { CloudEni, InstanceLimits, VSwitch } from '../../core/eni.ts';
 import { type Cloud, CloudError, type CreateEni, type EniFilter } from '../../ports/cloud.ts';
 import type { Credentials } from '../../ports/credentials.ts';
+import { CallTurns } from './call-turns.ts';
 import { ClockSkew } from './clock-skew.ts';
 import { canonical, cloudEni } from './cloud-eni.ts';
-import { rateLimit } from './rate-limit.ts';
 import { type RpcClient, rpcClient } from './rpc-client.ts';
 
 /** Source: DescribeNetworkInterfaces, MaxResults at most 500. Terway pages alike. */
@@ -59,13 +59,19 @@ export type EcsOptions = {
   readonly timeoutMs: number;
   /** Requests per minute by API, over the built-in ones. */
   readonly rateLimits: Readonly<Record<string, number>>;
+  /** How long a minute of theirs lasts. */
+  readonly minuteMs?: number;
+  /** Default: of its own, with the two above. */
+  readonly turns?: CallTurns;
 };
 
 type Region = { readonly regionId: string; readonly ecs: RpcClient; readonly vpc: RpcClient };
 
 export function ecsCloud(options: EcsOptions): Cloud {
   const { scheme, credentials, timeoutMs, skew = new ClockSkew() } = options;
-  const access = { scheme, credentials, timeoutMs, skew };
+  const { rateLimits, minuteMs } = options;
+  const turns = options.turns ?? new CallTurns({ rateLimits, ...(minuteMs === undefined ? {} : { minuteMs }) });
+  const access = { scheme, credentials, timeoutMs, skew, turns };
   let known: Region | null = null;
   /** A failure to learn the region is not kept: the next call asks again. */
   async function region(signal: AbortSignal): Promise<Region> {
@@ -81,20 +87,14 @@ export function ecsCloud(options: EcsOptions): Cloud {
     };
     return known;
   }
-  const limit = rateLimit(options.rateLimits);
-
-  async function turn(api: string, signal: AbortSignal): Promise<Region> {
-    await limit.take(api, signal);
-    return await region(signal);
-  }
-
   /** All pages, or none. */
   async function pages(filter: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<CloudEni[]> {
     const action = 'DescribeNetworkInterfaces';
     const enis: CloudEni[] = [];
+    const seen = new Set<string>();
     let nextToken: string | undefined;
     for (let page = 0; page < ENI_PAGES_MAX; page += 1) {
-      const { regionId, ecs } = await turn(action, signal);
+      const { regionId, ecs } = await region(signal);
       const body = await ecs.call(
         action,
         DescribeNetworkInterfacesRequest,
@@ -108,6 +108,10 @@ export function ecsCloud(options: EcsOptions): Cloud {
       enis.push(...set.map((eni) => cloudEni(action, eni)));
       if (!body.nextToken) return enis;
       nextToken = body.nextToken;
+      // A list that goes round would be read as many times over as there are pages, and its end never seen.
+      if (seen.has(nextToken))
+        throw new CloudError('cloud', `${action}: the pages go round: NextToken comes twice`, '');
+      seen.add(nextToken);
     }
     throw new CloudError('cloud', `${action}: more than ${ENI_PAGES_MAX} pages`, '');
   }
@@ -115,7 +119,7 @@ export function ecsCloud(options: EcsOptions): Cloud {
   return {
     async instanceLimits(instanceType, signal): Promise<InstanceLimits> {
       const action = 'DescribeInstanceTypes';
-      const { ecs } = await turn(action, signal);
+      const { ecs } = await region(signal);
       const body = await ecs.call(
         action,
         DescribeInstanceTypesRequest,
@@ -139,7 +143,7 @@ export function ecsCloud(options: EcsOptions): Cloud {
       const action = 'DescribeVSwitches';
       const found: VSwitch[] = [];
       for (const vSwitchId of ids) {
-        const { regionId, vpc } = await turn(action, signal);
+        const { regionId, vpc } = await region(signal);
         const body = await vpc.call(
           action,
           DescribeVSwitchesRequest,
@@ -180,7 +184,7 @@ export function ecsCloud(options: EcsOptions): Cloud {
 
     async createEni(wanted: CreateEni, signal) {
       const action = 'CreateNetworkInterface';
-      const { regionId, ecs } = await turn(action, signal);
+      const { regionId, ecs } = await region(signal);
       const body = await ecs.call(
         action,
         CreateNetworkInterfaceRequest,
@@ -206,14 +210,14 @@ export function ecsCloud(options: EcsOptions): Cloud {
 
     async attachEni(eniId, instanceId, signal) {
       const action = 'AttachNetworkInterface';
-      const { regionId, ecs } = await turn(action, signal);
+      const { regionId, ecs } = await region(signal);
       const input = { regionId, networkInterfaceId: eniId, instanceId };
       await ecs.call(action, AttachNetworkInterfaceRequest, AttachNetworkInterfaceResponse, input, signal);
     },
 
     async detachEni(eniId, instanceId, signal) {
       const action = 'DetachNetworkInterface';
-      const { regionId, ecs } = await turn(action, signal);
+      const { regionId, ecs } = await region(signal);
       const input = { regionId, networkInterfaceId: eniId, instanceId };
       await unless(alreadyDone.detach, () =>
         ecs.call(action, DetachNetworkInterfaceRequest, DetachNetworkInterfaceResponse, input, signal),
@@ -222,7 +226,7 @@ export function ecsCloud(options: EcsOptions): Cloud {
 
     async deleteEni(eniId, signal) {
       const action = 'DeleteNetworkInterface';
-      const { regionId, ecs } = await turn(action, signal);
+      const { regionId, ecs } = await region(signal);
       const input = { regionId, networkInterfaceId: eniId };
       await unless(alreadyDone.delete, () =>
         ecs.call(action, DeleteNetworkInterfaceRequest, DeleteNetworkInterfaceResponse, input, signal),
@@ -231,7 +235,7 @@ export function ecsCloud(options: EcsOptions): Cloud {
 
     async assignIpv4(eniId, count, clientToken, signal) {
       const action = 'AssignPrivateIpAddresses';
-      const { regionId, ecs } = await turn(action, signal);
+      const { regionId, ecs } = await region(signal);
       const body = await ecs.call(
         action,
         AssignPrivateIpAddressesRequest,
@@ -246,14 +250,14 @@ export function ecsCloud(options: EcsOptions): Cloud {
 
     unassignIpv4: unassignEach(async (eniId, ips, signal) => {
       const action = 'UnassignPrivateIpAddresses';
-      const { regionId, ecs } = await turn(action, signal);
+      const { regionId, ecs } = await region(signal);
       const input = { regionId, networkInterfaceId: eniId, privateIpAddress: [...ips] };
       await ecs.call(action, UnassignPrivateIpAddressesRequest, UnassignPrivateIpAddressesResponse, input, signal);
     }),
 
     async assignIpv6(eniId, count, clientToken, signal) {
       const action = 'AssignIpv6Addresses';
-      const { regionId, ecs } = await turn(action, signal);
+      const { regionId, ecs } = await region(signal);
       const input = { regionId, networkInterfaceId: eniId, ipv6AddressCount: count, clientToken };
       const body = await ecs.call(action, AssignIpv6AddressesRequest, AssignIpv6AddressesResponse, input, signal);
       const added = body.ipv6Sets?.ipv6Address;
@@ -263,7 +267,7 @@ export function ecsCloud(options: EcsOptions): Cloud {
 
     unassignIpv6: unassignEach(async (eniId, ips, signal) => {
       const action = 'UnassignIpv6Addresses';
-      const { regionId, ecs } = await turn(action, signal);
+      const { regionId, ecs } = await region(signal);
       const input = { regionId, networkInterfaceId: eniId, ipv6Address: [...ips] };
       await ecs.call(action, UnassignIpv6AddressesRequest, UnassignIpv6AddressesResponse, input, signal);
     }),

@@ -1,12 +1,16 @@
 /**
- * The SDK's several ways to fail, as one CloudError whose detail names the API, the cloud's code and the request id.
+ * The SDK's several ways to fail, as one CloudError whose detail names the API, the cloud's code and the request id, says what the cloud
+ * says, and then the same in plain words.
  *
  * An error page of a proxy or an empty body arrives as a bare SyntaxError without status; time-outs have a name and no code;
  * network trouble has Node's codes. None of these is an answer of the cloud, and none says whether the call was carried out.
  */
-import { cloudErrorCode } from '../../core/cloud-errors.ts';
+import { cloudErrorCode, cloudSentence } from '../../core/cloud-errors.ts';
 import { EnactorError, type ErrorCode } from '../../core/errors.ts';
 import { CloudError } from '../../ports/cloud.ts';
+
+/** So that the plain sentence after it is not cut off where a detail is. */
+const SAID_MAX = 280;
 
 export function translated(action: string, thrown: unknown): EnactorError {
   if (thrown instanceof EnactorError) return thrown;
@@ -31,11 +35,12 @@ export function translated(action: string, thrown: unknown): EnactorError {
 function answered(action: string, code: string, status: number | null, error: Record<string, unknown>): string {
   const data = (typeof error.data === 'object' && error.data !== null ? error.data : {}) as Record<string, unknown>;
   const said = typeof data.Message === 'string' ? data.Message : '';
+  const plain = code === '' ? null : cloudSentence(code);
   const request = typeof error.requestId === 'string' && error.requestId !== 'undefined' ? error.requestId : '';
   return [
     code === '' ? `HTTP ${status ?? ''}` : code,
     request === '' ? '' : `request ${request}`,
-    `${action}: ${said === '' ? 'refused' : said.slice(0, 500)}`,
+    `${action}: ${said === '' ? 'refused' : said.slice(0, SAID_MAX)}${plain === null ? '' : ` - ${plain}`}`,
   ]
     .filter((part) => part !== '')
     .join(', ');

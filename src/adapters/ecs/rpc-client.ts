@@ -3,16 +3,18 @@
  * second), while the core and the models of the calls we make cost a tenth.
  *
  * The SDK has no AbortSignal, so an abandoned call runs on in the background until its time-out; whoever retries a mutating call
- * relies on its ClientToken. The SDK's own retries stay off: when to ask again is decided by charts. One refusal alone is answered
- * below them, that of the key (credentials/with-key.ts).
+ * relies on its ClientToken. The SDK's own retries stay off: when to ask again is decided by charts. Repeated here are only calls that the
+ * gateway turned away unseen: for the key or the nonce that signed them, once, and for their number, twice, when their API has rested.
  */
 import * as core from '@alicloud/openapi-core';
 import * as dara from '@darabonba/typescript';
-import { refusesTime } from '../../core/cloud-errors.ts';
+import type { CloudApi } from '../../core/api-rates.ts';
+import { cloudActionOf } from '../../core/cloud-errors.ts';
 import { EnactorError } from '../../core/errors.ts';
 import { CloudError } from '../../ports/cloud.ts';
 import type { AccessKey, Credentials } from '../../ports/credentials.ts';
 import { withKey } from '../credentials/with-key.ts';
+import type { CallTurns } from './call-turns.ts';
 import type { ClockSkew } from './clock-skew.ts';
 import { translated } from './failure.ts';
 
@@ -24,15 +26,18 @@ export type RpcEndpoint = {
   readonly version: string;
   readonly credentials: Credentials;
   readonly skew: ClockSkew;
+  readonly turns: CallTurns;
   readonly timeoutMs: number;
 };
+
+const THROTTLED_TRIES = 3;
 
 type ModelClass<T> = new (map?: { [key: string]: unknown }) => T;
 
 export type RpcClient = {
   /** The answer's body. Rejects with CloudError, or EnactorError `cancelled` as soon as `signal` fires. */
   call<Body>(
-    action: string,
+    action: CloudApi,
     Request: ModelClass<dara.Model>,
     Response: ModelClass<dara.Model & { body?: Body }>,
     input: Readonly<Record<string, unknown>>,
@@ -45,7 +50,7 @@ const CoreClient = core.default.default;
 type CoreClient = InstanceType<typeof CoreClient>;
 
 export function rpcClient(options: RpcEndpoint): RpcClient {
-  const { credentials, skew, endpoint, scheme } = options;
+  const { credentials, skew, turns, endpoint, scheme } = options;
   let last: { readonly key: AccessKey; readonly client: CoreClient } | null = null;
 
   /** Nonce, time stamp and signature are made by it for each call. */
@@ -57,6 +62,7 @@ export function rpcClient(options: RpcEndpoint): RpcClient {
   return {
     async call(action, Request, Response, input, signal) {
       const query = core.OpenApiUtil.query(new Request(input).toMap());
+      const who = callerOf(input);
       const once = async (key: AccessKey) => {
         try {
           const answer = await raced(callApi(clientWith(key), options, action, query), action, signal);
@@ -67,14 +73,47 @@ export function rpcClient(options: RpcEndpoint): RpcClient {
           if (body === undefined) throw new SyntaxError('the body is missing');
           return body;
         } catch (thrown) {
-          const failure = translated(action, thrown);
-          if (!(failure instanceof CloudError) || !refusesTime(failure.cloudCode)) throw failure;
-          throw await skew.explained(failure, `${scheme}://${endpoint}/`);
+          throw translated(action, thrown);
         }
       };
-      return await withKey(credentials, signal, once);
+      /** Each attempt waits for its turn, those with another key too. */
+      const attempt = async (key: AccessKey) => {
+        await turns.take(action, who, signal);
+        const body = await once(key);
+        turns.done(action, who);
+        return body;
+      };
+      for (let [throttled, resigned] = [0, false]; ; ) {
+        try {
+          return await withKey(credentials, signal, attempt);
+        } catch (thrown) {
+          if (!(thrown instanceof CloudError) || thrown.cloudCode === '') throw thrown;
+          const does = cloudActionOf(thrown.cloudCode);
+          if (does === 'slowDown') {
+            turns.throttled(action);
+            throttled += 1;
+            if (throttled < THROTTLED_TRIES) continue;
+          } else if (does === 'signAnew' && !resigned) {
+            resigned = true;
+            continue;
+          }
+          if (thrown.code === 'permission') turns.forbidden(action, who, thrown);
+          if (thrown.code === 'clockSkew') throw await skew.explained(thrown, `${scheme}://${endpoint}/`);
+          throw thrown;
+        }
+      }
     },
   };
+}
+
+/** Between whom an API's calls are shared out: what they are about. */
+function callerOf(input: Readonly<Record<string, unknown>>): string {
+  const { networkInterfaceId, vSwitchId } = input;
+  return [networkInterfaceId, vSwitchId]
+    .flat()
+    .filter((id) => typeof id === 'string')
+    .slice(0, 1)
+    .join('');
 }
 
 function signingClient(options: RpcEndpoint, key: AccessKey): CoreClient {

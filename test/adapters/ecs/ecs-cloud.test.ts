@@ -1,6 +1,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
+import { ClockSkew } from '../../../src/adapters/ecs/clock-skew.ts';
 import { type EcsOptions, ecsCloud } from '../../../src/adapters/ecs/ecs-cloud.ts';
 import { EnactorError } from '../../../src/core/errors.ts';
 import { LAB_ACCESS_KEY } from '../../../src/lab/cloud/keys.ts';
@@ -19,6 +20,7 @@ function adapter(endpoint: string, options: Partial<EcsOptions> = {}) {
     credentials: labCredentials(),
     timeoutMs: 5_000,
     rateLimits: {},
+    minuteMs: 60,
     ...options,
   });
 }
@@ -163,16 +165,26 @@ t.test('ecs: a listing takes all pages, and a page that fails fails it whole', a
   t.match(await failure(cloud.describeEnis({}, signal())), { code: 'cloud', cloudCode: 'InternalError' });
 });
 
-t.test('ecs: pages that never end are an error', async (t) => {
+t.test('ecs: pages that never end, go round, or fail on the way are an error and no shorter list', async (t) => {
+  let page = 0;
+  let tokenOf = (_page: number): string => 'again';
   const endpoint = await answering(t, (request, response) => {
     request.resume();
-    response.setHeader('content-type', 'application/json');
-    response.end('{"RequestId":"r","NetworkInterfaceSets":{"NetworkInterfaceSet":[]},"NextToken":"again"}');
+    page += 1;
+    const token = tokenOf(page);
+    const whole = token !== 'broken';
+    response.writeHead(whole ? 200 : 500, { 'content-type': 'application/json' });
+    const body = { RequestId: 'r', NetworkInterfaceSets: { NetworkInterfaceSet: [] }, NextToken: token };
+    response.end(JSON.stringify(whole ? body : { Code: 'InternalError', RequestId: 'r' }));
   });
-  t.match(await failure(adapter(endpoint).describeEnis({}, signal())), {
-    code: 'cloud',
-    detail: /more than 100 pages/,
-  });
+  const cloud = adapter(endpoint, { minuteMs: 60 });
+  t.match(await failure(cloud.describeEnis({}, signal())), { detail: /NextToken comes twice/ });
+  t.equal(page, 2);
+  tokenOf = (now) => `token-${now}`;
+  t.match(await failure(cloud.describeEnis({}, signal())), { detail: /more than 100 pages/ });
+  page = 0;
+  tokenOf = (now) => (now === 3 ? 'broken' : `token-${now}`);
+  t.match(await failure(cloud.describeEnis({}, signal())), { cloudCode: 'InternalError' });
 });
 
 t.test('ecs: the cloud’s own code and request id are in the failure, and the table says what it is', async (t) => {
@@ -182,13 +194,19 @@ t.test('ecs: the cloud’s own code and request id are in the failure, and the t
     ['Throttling.User', 'throttled'],
     ['Throttling', 'throttled'],
     ['Rejected.Throttling', 'throttled'],
-    ['Forbidden.RAM', 'permission'],
     ['InvalidVSwitchId.IpNotEnough', 'vSwitchEmpty'],
     ['QuotaExceeded.PrivateIpAddress', 'vSwitchEmpty'],
     ['EniPerInstanceLimitExceeded', 'eniQuota'],
     ['Something.New', 'cloud'],
+    ['SecurityGroupInstanceLimitExceed', 'groupFull'],
+    ['InvalidSecurityGroupId.NotFound', 'misconfigured'],
+    // It is not asked again for a while, so it is the last.
+    ['Forbidden.RAM', 'permission'],
   ] as const) {
-    await plant(running, { api: 'CreateNetworkInterface', effect: 'fail', code: cloudCode, message: 'says the cloud' });
+    await plant(running, {
+      ...{ api: 'CreateNetworkInterface', effect: 'fail', code: cloudCode, message: 'says the cloud' },
+      times: code === 'throttled' ? 3 : 1,
+    });
     const failed = await failure(cloud.createEni(wanted, signal()));
     t.match(failed, { code, cloudCode });
     t.match(failed.detail, new RegExp(`^${cloudCode}, request [0-9A-Fa-f-]+, CreateNetworkInterface: says the cloud`));
@@ -199,6 +217,49 @@ t.test('ecs: the cloud’s own code and request id are in the failure, and the t
   const refused = await failure(stranger.describeEnis({}, signal()));
   t.match(refused, { code: 'permission', cloudCode: 'SignatureDoesNotMatch' });
   t.notMatch(refused.message, /wrong-secret/);
+});
+
+t.test('ecs: a call that was turned away unseen is signed anew and repeated; what it says is told else', async (t) => {
+  const running = await lab(t);
+  const cloud = adapter(hostOf(running), { minuteMs: 60 });
+  const fail = (code: string, times: number) =>
+    plant(running, { api: 'DescribeNetworkInterfaces', effect: 'fail', code, times });
+  await fail('Throttling.User', 2);
+  await fail('SignatureNonceUsed', 1);
+  await cloud.describeEnis({}, signal());
+  const calls = running.live.gateway.ledger.read(0, 'DescribeNetworkInterfaces');
+  t.strictSame(
+    calls.map(({ outcome }) => outcome),
+    ['Throttling.User', 'Throttling.User', 'SignatureNonceUsed', 'ok'],
+  );
+  await fail('InvalidSecurityToken.Expired', 1);
+  const refused = await failure(cloud.describeEnis({}, signal()));
+  t.match(refused, { code: 'credentials', detail: /^InvalidSecurityToken.Expired, .*The cloud does not take/ });
+  await fail('Forbidden.RAM', 1);
+  for (let again = 0; again < 3; again += 1)
+    t.match(await failure(cloud.describeEnis({}, signal())), {
+      code: 'permission',
+      detail: /^Forbidden.RAM, request /,
+    });
+  const forbidden = running.live.gateway.ledger.read(0, null).filter(({ outcome }) => outcome === 'Forbidden.RAM');
+  t.equal(forbidden.length, 1, 'asked once: only a person can change it');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await cloud.describeEnis({}, signal());
+});
+
+t.test('ecs: a clock that is off is named with the difference', async (t) => {
+  const running = await lab(t);
+  const skew = new ClockSkew();
+  const cloud = adapter(hostOf(running), { skew });
+  await cloud.describeEnis({}, signal());
+  t.ok(Math.abs(skew.skewMs ?? 9e9) < 5_000, `${skew.skewMs}`);
+  const set = (clockAheadMs: number) =>
+    fetch(`${running.adminUrl}/settings`, { method: 'POST', body: JSON.stringify({ clockAheadMs }) });
+  await set(-20 * 60_000);
+  const refused = await failure(cloud.describeEnis({}, signal()));
+  t.match(refused, { code: 'clockSkew', cloudCode: 'InvalidTimeStamp.Expired' });
+  t.match(refused.detail, /set it, best by NTP.*; the node's clock is (19m 5\ds|20m \ds) ahead of the cloud's$/);
+  t.ok((skew.skewMs ?? 0) < -19 * 60_000);
 });
 
 t.test('ecs: an answer that cannot be read is no empty list', async (t) => {
