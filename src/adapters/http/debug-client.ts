@@ -12,7 +12,7 @@ export type DebugAnswer = { readonly status: number; readonly body: string };
 
 /** Rejects when nothing listens there or it does not answer; RangeError for a path that would be dialled cut short. */
 export async function askDebug(socketPath: string, path: string, method: 'GET' | 'POST' = 'GET'): Promise<DebugAnswer> {
-  const response = await opened(socketPath, path, method, SILENT_MS, null);
+  const response = await opened(socketPath, path, method, null);
   let body = '';
   response.setEncoding('utf8');
   for await (const text of response) body += text;
@@ -25,12 +25,13 @@ export async function askDebug(socketPath: string, path: string, method: 'GET' |
  */
 export async function* debugLines(socketPath: string, path: string, signal: AbortSignal): AsyncGenerator<string> {
   if (signal.aborted) return;
-  const response = await opened(socketPath, path, 'GET', STREAM_SILENT_MS, signal);
+  const response = await opened(socketPath, path, 'GET', signal);
   if (response.statusCode !== 200) {
     let body = '';
     for await (const text of response.setEncoding('utf8')) body += text;
     throw new Error(`${path} answered ${response.statusCode}: ${body.slice(0, 200).trim()}`);
   }
+  response.setTimeout(STREAM_SILENT_MS, () => response.destroy(silent(socketPath, STREAM_SILENT_MS)));
   try {
     for await (const line of createInterface({ input: response })) if (line !== '') yield line;
   } catch (error) {
@@ -40,19 +41,22 @@ export async function* debugLines(socketPath: string, path: string, signal: Abor
   }
 }
 
+function silent(socketPath: string, ms: number): Error {
+  return new Error(`${socketPath} did not answer within ${ms} ms`);
+}
+
 function opened(
   socketPath: string,
   path: string,
   method: string,
-  silentMs: number,
   signal: AbortSignal | null,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const problem = socketPathProblem(socketPath);
     if (problem !== null) throw new RangeError(problem);
     const options = { socketPath, path, method, agent: false, ...(signal === null ? {} : { signal }) };
-    const ask = request({ ...options, timeout: silentMs }, resolve);
-    ask.once('timeout', () => ask.destroy(new Error(`${socketPath} did not answer within ${silentMs} ms`)));
+    const ask = request({ ...options, timeout: SILENT_MS }, resolve);
+    ask.once('timeout', () => ask.destroy(silent(socketPath, SILENT_MS)));
     ask.on('error', reject);
     ask.end();
   });

@@ -1,6 +1,7 @@
 /** What people know from terway-cli: list, show, mapping, execute, metadata, over the tracing service of the gRPC socket. */
 import type { Command } from 'commander';
 import { metadataService } from '../../adapters/metadata/metadata-service.ts';
+import { failureOf } from '../../core/errors.ts';
 import type { ResourceMappingReply } from '../../core/tracing.ts';
 import { type AddCommand, examples, outputOption } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
@@ -9,7 +10,9 @@ import { print } from '../print.ts';
 import { keyTree, leaf, type Tree, treeLines } from '../terway-tree.ts';
 
 const GRPC_SOCKET = '/var/run/eni/eni.socket';
-const TIMEOUT_MS = 30_000;
+/** The daemon answers from memory: one that does not within this time is frozen. */
+const TIMEOUT_MS = 5_000;
+const METADATA_MS = 30_000;
 
 export const terwayCommands: AddCommand = (enactor, done) => {
   overSocket(enactor.command('list'))
@@ -75,10 +78,10 @@ export const terwayCommands: AddCommand = (enactor, done) => {
     .addHelpText('after', examples('enactor metadata', 'enactor metadata -o yaml'))
     .action(async ({ metadataUrl, output }) => {
       const metadata = metadataService({ baseUrl: metadataUrl });
-      const signal = AbortSignal.timeout(TIMEOUT_MS);
+      const signal = AbortSignal.timeout(METADATA_MS);
       const [{ primaryMac }, all] = await Promise.all([metadata.identity(signal), metadata.enis(signal)]).catch(
         (error) => {
-          throw new CommandError(EXIT.cannot, error instanceof Error ? error.message : String(error));
+          throw new CommandError(EXIT.cannot, failureOf(error).detail);
         },
       );
       const devices = deviceNames();
@@ -109,11 +112,17 @@ async function traced<T>(socketPath: string, work: (client: Client) => Promise<T
     const UNAVAILABLE = 14;
     const DEADLINE_EXCEEDED = 4;
     if (code === UNAVAILABLE || code === DEADLINE_EXCEEDED)
-      throw new CommandError(EXIT.cannot, `no daemon answers at ${socketPath}: ${details}`);
+      throw new CommandError(EXIT.cannot, `no daemon answers at ${socketPath}: ${plainly(details)}`);
     throw new CommandError(EXIT.failed, details);
   } finally {
     client.close();
   }
+}
+
+/** gRPC wraps what the socket said: `No connection established. Last error: Error: connect ENOENT …. Resolution note: `. */
+function plainly(details: string): string {
+  const [, inner] = /Last error: (?:Error: )?(.*?)\.? Resolution note/.exec(details) ?? [];
+  return inner ?? details;
 }
 
 function mappingLines({ info = [], resource_db = [] }: ResourceMappingReply): string[] {
