@@ -4,6 +4,7 @@
  * Sockets are there before the actors, so that callers are told `unavailable` instead of finding nobody; the CNI configuration only
  * once an address can be had.
  */
+import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refuseNewerStore } from '../../actors/claim-store.ts';
@@ -17,6 +18,7 @@ import { EnactorError } from '../core/errors.ts';
 import { HEARTBEAT_PERIOD_MS } from '../core/heartbeat.ts';
 import { IP_TYPE } from '../core/wire.ts';
 import type { Store } from '../ports/store.ts';
+import { withAddNotices } from './add-notices.ts';
 import { backendOver } from './backend.ts';
 import { systemClock } from './clock.ts';
 import { ConfigKeeper } from './config-keeper.ts';
@@ -26,11 +28,14 @@ import type { Flags } from './flags.ts';
 import { Gate } from './gate.ts';
 import { beat } from './heartbeat.ts';
 import { kubernetesLater } from './kubernetes-later.ts';
+import { NodeHerald } from './node-herald.ts';
 import { NodePods } from './node-pods.ts';
 import { nodePorts } from './node-ports.ts';
 import { NodeRoom } from './node-room.ts';
 import { nodeService } from './node-service.ts';
+import { Notices } from './notices.ts';
 import { carryOutPendingDeletes } from './pending-deletes.ts';
+import { PodAnnotator } from './pod-annotator.ts';
 import { PodCopies } from './pod-copies.ts';
 import { readinessOf } from './readiness.ts';
 import { Refusals } from './refusals.ts';
@@ -46,6 +51,9 @@ const HELD_BACK_MS = 2_000;
 const POD_COPIES_MS = 60_000;
 const PATHS_MS = 1_000;
 const CONFLIST_MS = 2_000;
+const NOTICES_MS = 500;
+const HERALD_MS = 1_000;
+const HERALD_MIN_MS = 100;
 
 /**
  * Runs until `stop` fires; `onStarted` is called when everything is in place. Rejects with what kept it from starting or from going
@@ -108,17 +116,39 @@ export async function runDaemon(
       const ipType = config.daemonMode === 'VPC' ? IP_TYPE.vpcIp : IP_TYPE.eniMultiIp;
       const copies = new PodCopies({ store, kubernetes, nodeName, clock: systemClock, log: log.part('pods'), pods });
       const status = () => report()?.readiness ?? readinessOf(null, null, settings.fullNode);
-      gate.open({
+      const clock = systemClock;
+      const notices = new Notices({ kubernetes, clock, log: log.part('notices') });
+      const backend = {
         ...backendOver({ allocator, kubernetes, copies, nodeName, serviceCidr, reservations: settings, ipType }),
-        ...nodeService({ allocator, report, status, clock: systemClock, log }),
-      });
+        ...nodeService({ allocator, report, status, clock, log }),
+      };
+      gate.open(
+        withAddNotices(backend, {
+          ...{ notices, copies, clock, afterMs: settings.eventAfterMs },
+          why: (pod) => introspection()?.why(pod).answer ?? null,
+          isServed: (containerId, ifName) => allocator.lease(containerId, ifName) !== null,
+        }),
+      );
       onStarted();
       const end = AbortSignal.any([stop, ending.signal]);
+      setMaxListeners(0, end); // one for each loop below
       const heart = { dataDir: flags.dataDir, bootIdFile: flags.bootIdFile, clock: systemClock, log };
       const beats = async () => (status().Code === 0 ? await beat(heart) : undefined);
       void every(HEARTBEAT_PERIOD_MS, end, beats, system.whenServing(end));
       const heldBack = { ...system, host: ports.host, kubernetes, store, nodeName: flags.nodeName, log };
       void copies.follow(end);
+      void every(NOTICES_MS, end, () => notices.write(end));
+      const { writes } = kubernetes;
+      const herald = new NodeHerald({
+        ...{ writes, nodeName, settings, report, notices, clock, log: log.part('herald') },
+        census: () => pods.census(),
+        fraction: Math.random,
+      });
+      const heraldMs = Math.max(HERALD_MIN_MS, Math.min(HERALD_MS, settings.nodeWriteMs));
+      void every(heraldMs, end, () => herald.tell(end));
+      const leases = () => report()?.leases ?? [];
+      const annotator = new PodAnnotator({ writes, copies, leases, clock, log: log.part('herald') });
+      if (settings.patchPodIps) void every(heraldMs, end, () => annotator.annotate(end));
       void every(POD_COPIES_MS, end, () => copies.tidy());
       void every(HELD_BACK_MS, end, async () => void (await letHeldBackGo(heldBack, end)));
       await goOn(flags, config, log, system, { ...servers, restoreLock }, end);

@@ -53,6 +53,8 @@ export type KubeEvent = {
   readonly reason: string;
   /** Longer ones are cut at 1,024 bytes. */
   readonly message: string;
+  /** How often it has happened since it was last recorded; once when it is left out. */
+  readonly times?: number;
 };
 
 /** Methods reject with EnactorError `kubernetes` (its detail names the call and the server's reason), or with AbortError. */
@@ -89,6 +91,6 @@ export interface Kubernetes {
     signal: AbortSignal,
     onTrouble?: (why: string | null) => void,
   ): Promise<void>;
-  /** The same event again within minutes raises the count of the first. */
+  /** An event of the same target, type and reason within minutes raises the count of the first, and the newest message stands. */
   recordEvent(event: KubeEvent, signal: AbortSignal): Promise<void>;
 }

@@ -96,8 +96,13 @@ export class FakeKubernetes implements Kubernetes {
 
   async recordEvent(event: KubeEvent, signal: AbortSignal): Promise<void> {
     throwIfAborted(signal);
-    const key = JSON.stringify({ ...event, message: cut(event.message) });
-    this.events.set(key, (this.events.get(key) ?? 0) + 1);
+    const { target, type, reason, message, times = 1 } = event;
+    const same = [...this.events].find(([text]) => {
+      const one = JSON.parse(text) as KubeEvent;
+      return one.type === type && one.reason === reason && JSON.stringify(one.target) === JSON.stringify(target);
+    });
+    if (same !== undefined) this.events.delete(same[0]);
+    this.events.set(JSON.stringify({ target, type, reason, message: cut(message) }), (same?.[1] ?? 0) + times);
   }
 }
 

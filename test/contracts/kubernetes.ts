@@ -148,9 +148,15 @@ export function kubernetesContract(t: Test, name: string, newCluster: (t: Test) 
     const event = { target, type: 'Warning', reason: 'AllocIPFailed', message: 'no address' } as const;
     await kubernetes.recordEvent(event, never);
     await kubernetes.recordEvent(event, never);
+    await kubernetes.recordEvent({ ...event, message: 'no address, request 7', times: 3 }, never);
     await kubernetes.recordEvent({ ...event, reason: 'Long', message: 'ü'.repeat(900) }, never);
     const found = await events();
-    t.strictSame(found.map(({ reason, count }) => `${reason} ${count}`).sort(), ['AllocIPFailed 2', 'Long 1']);
+    t.strictSame(found.map(({ reason, count }) => `${reason} ${count}`).sort(), ['AllocIPFailed 5', 'Long 1']);
+    t.equal(
+      found.find(({ reason }) => reason !== 'Long')?.message,
+      'no address, request 7',
+      'the newest message stands',
+    );
     const long = found.find(({ reason }) => reason === 'Long')?.message ?? '';
     t.ok(Buffer.byteLength(long) <= 1_024);
     t.match(long, /^ü+…$/);

@@ -1,5 +1,6 @@
 /**
- * Events on pods and the node. One that repeats within minutes raises the count of the first, as kubelet's do.
+ * Events on pods and the node. One that repeats within minutes, by its target, type and reason, raises the count of the first and renews its
+ * message: a reason that names a request id each time would otherwise be a new object each time.
  *
  * Source: client-go tools/record (event_compress); core/v1 Event.
  */
@@ -32,19 +33,29 @@ export class EventRecorder {
   }
 
   async record(event: KubeEvent, signal: AbortSignal): Promise<void> {
-    const key = JSON.stringify(event);
+    const key = JSON.stringify([event.target, event.type, event.reason]);
     const nowMs = this.#nowMs();
     const known = this.#known.get(key);
-    if (known !== undefined && nowMs - known.lastMs < REPEAT_MS && (await this.#repeat(key, known, nowMs, signal)))
+    if (
+      known !== undefined &&
+      nowMs - known.lastMs < REPEAT_MS &&
+      (await this.#repeat(key, known, event, nowMs, signal))
+    )
       return;
     await this.#create(key, event, nowMs, signal);
   }
 
   /** False when the server has forgotten the event: it keeps them for an hour. */
-  async #repeat(key: string, known: Known, nowMs: number, signal: AbortSignal): Promise<boolean> {
-    const count = known.count + 1;
+  async #repeat(
+    key: string,
+    known: Known,
+    { message, times = 1 }: KubeEvent,
+    nowMs: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const count = known.count + times;
     this.#know(key, { ...known, count, lastMs: nowMs });
-    const body = { count, lastTimestamp: timeOf(nowMs) };
+    const body = { count, message: cut(message), lastTimestamp: timeOf(nowMs) };
     try {
       await this.#client.json(
         { method: 'PATCH', path: known.path, body, contentType: 'application/merge-patch+json' },
@@ -59,7 +70,7 @@ export class EventRecorder {
   }
 
   async #create(key: string, event: KubeEvent, nowMs: number, signal: AbortSignal): Promise<void> {
-    const { target, type } = event;
+    const { target, type, times = 1 } = event;
     const reason = event.reason.slice(0, REASON_MAX_CHARS);
     const namespace = target.kind === 'pod' ? target.namespace : 'default';
     this.#serial += 1;
@@ -78,10 +89,10 @@ export class EventRecorder {
       reportingInstance: this.#source.host,
       firstTimestamp: timeOf(nowMs),
       lastTimestamp: timeOf(nowMs),
-      count: 1,
+      count: times,
     };
     await this.#client.json({ method: 'POST', path, body }, signal);
-    this.#know(key, { path: `${path}/${name}`, count: 1, lastMs: nowMs });
+    this.#know(key, { path: `${path}/${name}`, count: times, lastMs: nowMs });
   }
 
   #know(key: string, known: Known): void {

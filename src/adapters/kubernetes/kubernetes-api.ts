@@ -1,10 +1,12 @@
 /** Port Kubernetes over a real API server. */
 import type { KubeConfig } from '@kubernetes/client-node';
 import { EnactorError } from '../../core/errors.ts';
+import type { KubeWrites } from '../../ports/kube-writes.ts';
 import type { ConfigMapData, KubeEvent, Kubernetes, Node, Pod, PodWatchEvent } from '../../ports/kubernetes.ts';
 import { ApiClient } from './api-client.ts';
 import { EventRecorder } from './event-recorder.ts';
 import { configMapData, nodeOf, podOf } from './kube-values.ts';
+import { KubeWritesApi } from './kube-writes-api.ts';
 import { isNotFound } from './kubernetes-error.ts';
 import { listPods } from './list-pods.ts';
 import type { WatchPace } from './object-watch.ts';
@@ -36,7 +38,9 @@ const PACE: WatchPace = {
 /**
  * Reads the configuration; no server is asked yet. Rejects with EnactorError `invalidArgument` when it cannot be read or names no server.
  */
-export async function connectKubernetes(options: KubernetesOptions): Promise<Kubernetes> {
+export async function connectKubernetes(
+  options: KubernetesOptions,
+): Promise<Kubernetes & { readonly writes: KubeWrites }> {
   const config = await loadConfig(options.kubeconfigPath);
   const client = new ApiClient(config, options.timeoutMs ?? 10_000);
   const source = { component: options.component, host: options.host };
@@ -63,12 +67,14 @@ async function loadConfig(path: string | null): Promise<KubeConfig> {
 }
 
 class KubernetesApi implements Kubernetes {
+  readonly writes: KubeWrites;
   readonly #client: ApiClient;
   readonly #events: EventRecorder;
   readonly #pace: WatchPace;
 
   constructor(client: ApiClient, events: EventRecorder, pace: WatchPace) {
     this.#client = client;
+    this.writes = new KubeWritesApi(client);
     this.#events = events;
     this.#pace = pace;
   }

@@ -3,7 +3,7 @@
  *
  * Strategic: lists named below are merged by their key, all other lists are replaced; the directives `$patch: delete|replace` and
  * `$deleteFromPrimitiveList/<list>` work, `$setElementOrder/<list>` is dropped and `$retainKeys` is refused by nobody and ignored.
- * Merge keys go by the list's name wherever it stands, where the real server reads them from the Go types.
+ * A node's taints are one list, replaced as a whole. Merge keys go by the list's name wherever it stands, where the real server reads them from the Go types.
  * Source: Kubernetes community, "strategic-merge-patch.md"; `patchMergeKey` tags of k8s.io/api/core/v1.
  */
 import { isJsonObject, type Json, type JsonObject, sameJson } from './kube-object.ts';
@@ -21,7 +21,6 @@ const MERGE_KEYS: Readonly<Record<string, string>> = {
   podIPs: 'ip',
   hostIPs: 'ip',
   ports: 'containerPort',
-  taints: 'key',
   volumeMounts: 'mountPath',
   volumes: 'name',
 };
