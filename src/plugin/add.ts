@@ -13,20 +13,22 @@ import { dropDeletionNote, writeDeletionNote } from './deletion-notes.ts';
 import { wantedFrom } from './net-conf.ts';
 import { parsePodArgs } from './pod-args.ts';
 import type { OpenPod } from './pod-datapath.ts';
-import { type AddOutcome, addResult } from './result.ts';
+import { type AddOutcome, addResult, earlierIn } from './result.ts';
 import { refuseOwnNetns, sandboxOf, stopIfAsked, type VerbContext } from './verb.ts';
 
 /** The result to print. Throws CniError. */
 export async function add(context: VerbContext): Promise<Record<string, unknown>> {
   const { invocation, configuration, datapath } = context;
   const sandbox = sandboxOf(context, parsePodArgs(invocation.args));
+  const earlier = earlierIn(configuration.prevResult);
+  if (earlier === null) throw new CniError(CNI_CODE.decodeFailure, '"prevResult" is no result of ADD');
   refuseOwnNetns(context);
   const pod = datapath.open(sandbox.netns);
   try {
     refuseTaken(pod, sandbox);
     dropDeletionNote(configuration.dataDir, sandbox);
     stopIfAsked(context);
-    return addResult(configuration.cniVersion, await allocateAndAttach(context, sandbox, pod));
+    return addResult(configuration.cniVersion, await allocateAndAttach(context, sandbox, pod), earlier);
   } finally {
     pod.close();
   }

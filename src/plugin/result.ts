@@ -21,26 +21,65 @@ export type AddOutcome = {
 };
 
 const MTU_SINCE: readonly string[] = ['1.1.0'];
-const HOST_END = 0;
-const POD_END = 1;
+type Entry = Readonly<Record<string, unknown>>;
 
-export function addResult(cniVersion: string, outcome: AddOutcome): Record<string, unknown> {
+/** What the plugins before this one in the chain have made: it stays in the result. */
+export type Earlier = {
+  readonly interfaces: readonly Entry[];
+  readonly ips: readonly Entry[];
+  readonly routes: readonly Entry[];
+  readonly dns: Entry | null;
+};
+
+const NOTHING: Earlier = { interfaces: [], ips: [], routes: [], dns: null };
+
+export function addResult(
+  cniVersion: string,
+  outcome: AddOutcome,
+  earlier: Earlier = NOTHING,
+): Record<string, unknown> {
   const old = cniVersion.startsWith('0.');
   const mtu = MTU_SINCE.includes(cniVersion) ? { mtu: outcome.mtu } : {};
-  const interfaces: Record<string, string | number>[] = [];
-  interfaces[HOST_END] = { name: outcome.hostName, mac: outcome.hostMac, ...mtu };
-  interfaces[POD_END] = { name: outcome.ifName, mac: outcome.podMac, ...mtu, sandbox: outcome.netns };
+  const ends = [
+    { name: outcome.hostName, mac: outcome.hostMac, ...mtu },
+    { name: outcome.ifName, mac: outcome.podMac, ...mtu, sandbox: outcome.netns },
+  ];
+  const podEnd = earlier.interfaces.length + 1;
   const ips = outcome.ips.map((ip) => ({
     ...(old ? { version: `${familyOf(ip)}` } : {}),
-    interface: POD_END,
+    interface: podEnd,
     address: `${ip}/${familyOf(ip) === 4 ? 32 : 128}`,
     gateway: outcome.gateway[familyOf(ip)],
   }));
-  const routes = (outcome.defaultRoute ? outcome.ips : []).map((ip) => ({
+  const own = (outcome.defaultRoute ? outcome.ips : []).map((ip) => ({
     dst: familyOf(ip) === 4 ? '0.0.0.0/0' : '::/0',
     gw: outcome.gateway[familyOf(ip)],
   }));
-  return { cniVersion, interfaces, ips, ...(routes.length === 0 ? {} : { routes }), ...(old ? { dns: {} } : {}) };
+  const routes = [...earlier.routes, ...own];
+  const dns = earlier.dns ?? (old ? {} : null);
+  return {
+    cniVersion,
+    interfaces: [...earlier.interfaces, ...ends],
+    ips: [...earlier.ips, ...ips],
+    ...(routes.length === 0 ? {} : { routes }),
+    ...(dns === null ? {} : { dns }),
+  };
+}
+
+/** What a prevResult tells, in the version of the configuration it came with; null when it is no result. */
+export function earlierIn(prevResult: unknown): Earlier | null {
+  if (prevResult === undefined) return NOTHING;
+  if (!isEntry(prevResult) || addressesIn(prevResult) === null) return null;
+  const { interfaces, ips, routes, dns = null } = prevResult;
+  const lists = [interfaces, ips, routes].map((list) => list ?? []);
+  if (!lists.every((list) => Array.isArray(list) && list.every(isEntry))) return null;
+  if (dns !== null && !isEntry(dns)) return null;
+  const [first = [], second = [], third = []] = lists as Entry[][];
+  return { interfaces: first, ips: second, routes: third, dns };
+}
+
+function isEntry(value: unknown): value is Entry {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The addresses a prevResult lists, without their masks; null when it is no result. */

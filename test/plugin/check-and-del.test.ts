@@ -1,11 +1,11 @@
 /** CHECK names what is missing and repairs nothing; DEL succeeds with whatever is left. Source: facts/peers 3.7, points 30 to 38. */
-import { test } from 'tap';
+import { type Test, test } from 'tap';
 import { TestNamespace } from '../adapters/netlink/namespaces.ts';
 import { cannotRunPlugin, pluginBench, startPlugin } from './plugin-process.ts';
 
 const skip = cannotRunPlugin();
 
-async function added(t: Parameters<typeof pluginBench>[0], host: TestNamespace) {
+async function added(t: Test, host: TestNamespace) {
   const pod = new TestNamespace(t, 'pod');
   const bench = await pluginBench(t, pod);
   const ran = await startPlugin(host, { env: bench.env('ADD'), stdin: bench.conf() });

@@ -37,6 +37,8 @@ export class FakeDaemon {
   status: StatusReply = { Code: 0 };
   /** containerId/ifName -> number of the address. */
   readonly leases = new Map<string, number>();
+  /** containerId/ifName -> the network that it is of. */
+  readonly #networks = new Map<string, string>();
   #next = 10;
   readonly #server: Server;
 
@@ -95,7 +97,8 @@ export class FakeDaemon {
   #reply(method: string, body: Record<string, unknown>): object {
     const key = `${body.K8sPodInfraContainerId}/${body.IfName}`;
     if (method === 'AllocIP') {
-      const { IfName } = body as AllocIPRequest;
+      const { IfName, NetworkName = '' } = body as AllocIPRequest;
+      this.#networks.set(key, NetworkName);
       const number = this.leases.get(key) ?? this.#next++;
       this.leases.set(key, number);
       return this.shape(this.#lease(number, IfName));
@@ -112,7 +115,8 @@ export class FakeDaemon {
     }
     if (method === 'Gc') {
       const valid = (body as GcRequest).ValidAttachments.map(({ ContainerId, IfName }) => `${ContainerId}/${IfName}`);
-      const gone = [...this.leases].filter(([each]) => !valid.includes(each));
+      const ours = [...this.leases].filter(([each]) => this.#networks.get(each) === body.NetworkName);
+      const gone = ours.filter(([each]) => !valid.includes(each));
       for (const [each] of gone) this.leases.delete(each);
       const Released = gone.map(([each, number]) => {
         const [ContainerId = '', IfName = ''] = each.split('/');

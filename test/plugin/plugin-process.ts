@@ -33,13 +33,15 @@ export type Given = {
   readonly before?: string;
   /** Called with the process id once it runs. */
   readonly started?: (pid: number) => void;
+  /** Another plugin than ours. */
+  readonly plugin?: string;
 };
 
 export function startPlugin(host: TestNamespace | null, given: Given): Promise<Ran> {
   const command = `${given.before === undefined ? '' : `${given.before} && `}exec "$0" ${given.redirect ?? ''}`;
   const inside = host === null ? [] : ['nsenter', `--net=${host.path}`];
   const mounts = given.before === undefined ? [] : ['unshare', '--mount'];
-  const [program = '', ...args] = [...inside, ...mounts, '/bin/sh', '-c', command, PLUGIN];
+  const [program = '', ...args] = [...inside, ...mounts, '/bin/sh', '-c', command, given.plugin ?? PLUGIN];
   const child = spawn(program, args, { env: { PATH: process.env.PATH ?? '', ...given.env }, stdio: 'pipe' });
   const [out, err]: [Buffer[], Buffer[]] = [[], []];
   child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
@@ -65,7 +67,7 @@ export type Bench = {
 };
 
 /** A directory, a daemon that listens in it, and what a runtime would send; all gone when the test ends. */
-export async function pluginBench(t: Test, pod: { readonly path: string } | null): Promise<Bench> {
+export async function pluginBench(t: Pick<Test, 'teardown'>, pod: { readonly path: string } | null): Promise<Bench> {
   const directory = mkdtempSync(join(tmpdir(), 'enactor-plugin-'));
   t.teardown(() => rmSync(directory, { recursive: true, force: true }));
   const daemon = new FakeDaemon(join(directory, 'daemon.sock'));

@@ -5,6 +5,9 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import type { Test } from 'tap';
+
+type Owner = Pick<Test, 'teardown'>;
+
 import { openKoffiLibc } from '../../../src/adapters/netlink/libc-koffi.ts';
 import { inNamespace } from '../../../src/adapters/netlink/namespace.ts';
 
@@ -28,7 +31,7 @@ export class TestNamespace {
   readonly path: string;
   readonly fd: number;
 
-  constructor(t: Test, role: string) {
+  constructor(t: Owner, role: string) {
     made += 1;
     this.name = `enactor-${role}-${process.pid}-${made}`;
     this.path = `/run/netns/${this.name}`;
