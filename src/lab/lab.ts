@@ -42,6 +42,8 @@ export type LabOptions = {
   readonly config?: Readonly<Record<string, unknown>>;
   readonly programs?: Programs;
   readonly podStartTimeoutMs?: number;
+  /** With which devices of ENIs come; 1500 if not told, 8500 is what larger instances have. */
+  readonly eniMtu?: number;
   /** Told of each step, one line each. */
   readonly say?: (line: string) => void;
   /** Ends the building, with an AbortError; once the lab is there it is ended by `stop`. */
@@ -274,7 +276,7 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
   });
   say(`cloud: ${topology.vSwitches.length} vSwitches, ${topology.instances.length} instances`);
   const api = await startApiServer({ endGrace: false });
-  const router = Router.create(`${runDir}/router`);
+  const router = Router.create(`${runDir}/router`, Date.now, options.eniMtu);
   const hypervisor = new Hypervisor(
     router,
     (id) => topology.vSwitches.find(({ vSwitchId }) => vSwitchId === id) ?? null,

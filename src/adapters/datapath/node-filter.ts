@@ -1,8 +1,8 @@
 /**
  * The node's own table of nf_tables and what goes with it, as it has to be and as it is.
  *
- * One table `inet enactor` for all that concerns the node as a whole, replaced as a whole. Two wants share it: what bears the node's address goes by
- * the node's interface (reply-paths.ts), and pods whose addresses are not the VPC's bear the node's address where theirs is not routed (mode VPC).
+ * One table `inet enactor` for all that concerns the node as a whole, replaced as a whole. Three wants share it: what bears the node's address goes by
+ * the node's interface (reply-paths.ts), what comes from a pod is sent and told as such (pod-origin.ts), and pods whose addresses are not the VPC's bear the node's address where theirs is not routed (mode VPC).
  */
 import type { Family } from '../../core/ip.ts';
 import { parseCidr } from '../../core/ip.ts';
@@ -13,6 +13,7 @@ import { TABLE_MAIN } from '../netlink/route.ts';
 import { comesFrom, goesOutOf, leavesNotBy, masquerade } from '../netlink/wire/nftables.ts';
 import type { Fix } from './fix.ts';
 import type { HostView } from './host-view.ts';
+import { podOriginChains } from './pod-origin.ts';
 import { primaryDevice, replyPathChains, replyRuleFixes } from './reply-paths.ts';
 import { HOST_VETH_PREFIX } from './sandbox-device.ts';
 
@@ -67,7 +68,7 @@ export class NodeFilter {
 /** null where nothing is wanted. */
 function tableOf(primary: string | null, masquerades: readonly Masquerade[]): NftTable | null {
   const chains = [
-    ...(primary === null ? [] : replyPathChains(primary)),
+    ...(primary === null ? [] : [...replyPathChains(primary), ...podOriginChains()]),
     ...(masquerades.length === 0 ? [] : [masqueradeChain(masquerades)]),
   ];
   if (chains.length === 0) return null;

@@ -38,7 +38,7 @@ export const REPLY_PRIORITY = 600;
 const MANGLE = -150; // before destinations are rewritten
 const AFTER_DSTNAT = -99;
 /** Source: kube-proxy, `--iptables-masquerade-bit` 14, in its nftables form too. */
-const MASQUERADE_MARK = 0x4000;
+export const MASQUERADE_MARK = 0x4000;
 
 export function replyPathChains(primary: string): BaseChain[] {
   return [

@@ -6,7 +6,7 @@ export type BaseChain = {
   readonly type: 'filter' | 'route' | 'nat';
   readonly hook: 'prerouting' | 'input' | 'forward' | 'output' | 'postrouting';
   readonly priority: number;
-  /** What a packet meets in order; none of ours ends its way. */
+  /** What a packet meets in order. */
   readonly rules: readonly (readonly NftExpression[])[];
 };
 

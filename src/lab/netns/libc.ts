@@ -5,6 +5,7 @@
  * pool goes on in the old namespace. Whoever calls these keeps to one synchronous stretch (netns.ts).
  */
 import koffi from 'koffi';
+import { ipBytes } from '../../core/ip.ts';
 
 const libc = koffi.load('libc.so.6');
 const setnsCall = libc.func('int setns(int fd, int type)');
@@ -75,17 +76,20 @@ export function unmount(target: string): void {
   checked(umountCall(target, MNT_DETACH), `umount(${target})`);
 }
 
-/** A UDP socket of the namespace this thread is in, bound to `port` on every address of the family. The caller owns the descriptor. */
-export function udpSocket(family: 4 | 6, port: number): number {
+/**
+ * A UDP socket of the namespace this thread is in, bound to `port` on every address of the family, or on one. The caller owns the descriptor.
+ */
+export function udpSocket(family: 4 | 6, port: number, address: string | null = null): number {
   const fd = checked(socketCall(family === 4 ? AF_INET : AF_INET6, SOCK_DGRAM_CLOEXEC_NONBLOCK, 0), 'socket');
   // Else the IPv6 socket would want the port of both families.
   if (family === 6)
     checked(setsockoptCall(fd, IPPROTO_IPV6, IPV6_V6ONLY, Int32Array.of(1), 4), 'setsockopt(IPV6_V6ONLY)');
-  const address = new Uint8Array(family === 4 ? 16 : 28);
-  const view = new DataView(address.buffer);
+  const place = new Uint8Array(family === 4 ? 16 : 28);
+  const view = new DataView(place.buffer);
   view.setUint16(0, family === 4 ? AF_INET : AF_INET6, true);
   view.setUint16(2, port);
-  checked(bindCall(fd, address, address.length), `bind(port ${port})`);
+  if (address !== null) place.set(ipBytes(address), family === 4 ? 4 : 8);
+  checked(bindCall(fd, place, place.length), `bind(port ${port})`);
   return fd;
 }
 

@@ -18,11 +18,13 @@ export type Question = {
   readonly attempts?: number;
   /** Told in the packet, so that whoever watches it pass knows it. */
   readonly id?: number;
+  /** Length of what the probe's packet carries, if it is to be longer than it has to. */
+  readonly bytes?: number;
 };
 
 /** Never rejects for what the network does. */
 export async function ask(netns: Netns, question: Question): Promise<ProbeResult> {
-  const { address, port = ECHO_PORT, timeoutMs, attempts = 3, id = 1 } = question;
+  const { address, port = ECHO_PORT, timeoutMs, attempts = 3, id = 1, bytes = 0 } = question;
   const family = familyOf(address);
   const socket = createSocket(family === 4 ? 'udp4' : 'udp6');
   const timers: NodeJS.Timeout[] = [];
@@ -40,7 +42,7 @@ export async function ask(netns: Netns, question: Question): Promise<ProbeResult
         resolve({ reached: true, sourceSeen, answeredBy: remote.address, rttMs: performance.now() - sentAt, place });
       });
       const send = () =>
-        socket.send(encode({ probe: id }), port, address, (error) => {
+        socket.send(encode({ probe: id }).padEnd(bytes), port, address, (error) => {
           if (error) trouble = error.message;
         });
       for (let attempt = 1; attempt < attempts; attempt += 1)

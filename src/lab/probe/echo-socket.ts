@@ -27,6 +27,9 @@ export type ProbeResult =
     }
   | { readonly reached: false; readonly why: string };
 
+/** Where else than at every address, on its own port. */
+export type EchoPlace = { readonly address?: string; readonly port?: number };
+
 export class EchoSocket {
   readonly #sockets = new Map<Family, Socket>();
   readonly #pending = new Map<number, (answer: { seen: string; from: string; place: string | null }) => void>();
@@ -37,16 +40,17 @@ export class EchoSocket {
     this.#place = place;
   }
 
-  /** Opens one socket a family in `netns`, which answers as `place`; resolves when they answer. */
+  /** Opens one socket a family in `netns`, which answers as `place`, at every address unless told; resolves when they answer. */
   static async open(
     netns: Netns,
     families: readonly Family[] = [4, 6],
     place: string | null = null,
+    at: EchoPlace = {},
   ): Promise<EchoSocket> {
     const echo = new EchoSocket(place);
     try {
       for (const family of families) {
-        const fd = netns.run(() => udpSocket(family, ECHO_PORT));
+        const fd = netns.run(() => udpSocket(family, at.port ?? ECHO_PORT, at.address));
         await echo.#adopt(family, fd);
       }
       return echo;

@@ -37,7 +37,7 @@ const RIGHT_SOURCE = 100;
 const KNOWN_SOURCE = 300;
 const RELEASED_SOURCE = 400;
 const ANY_SOURCE = 500;
-const ENI_MTU = 1500;
+const DEFAULT_ENI_MTU = 1500;
 
 const sinks: readonly { readonly kind: RefusedKind; readonly device: string; readonly table: number }[] = [
   { kind: 'noDestination', device: 'no-destination', table: TABLE_MAIN },
@@ -66,16 +66,18 @@ export class Router {
   readonly #ports = new Map<string, Port>();
   readonly #releasedAtMs = new Map<string, number>();
   readonly #nowMs: () => number;
+  readonly #mtu: number;
   #made = 0;
 
-  private constructor(netns: Netns, netlink: Netlink, nowMs: () => number) {
+  private constructor(netns: Netns, netlink: Netlink, nowMs: () => number, mtu: number) {
     this.netns = netns;
     this.#netlink = netlink;
     this.#nowMs = nowMs;
+    this.#mtu = mtu;
   }
 
-  /** Makes the namespace at `path`. `nowMs` ages the just-released addresses. */
-  static create(path: string, nowMs: () => number = Date.now): Router {
+  /** Makes the namespace at `path`. `nowMs` ages the just-released addresses; `mtu` is what ENIs come with. */
+  static create(path: string, nowMs: () => number = Date.now, mtu = DEFAULT_ENI_MTU): Router {
     const netns = Netns.create(path);
     const netlink = new Netlink(openKoffiLibc(), netns.fd);
     netns.run(() => {
@@ -93,7 +95,7 @@ export class Router {
     const loopback = netlink.linkByName('lo');
     if (loopback !== null) netlink.apply([setLink(loopback.index, { up: true })]);
     for (const sink of sinks) addCountedSink(netns, netlink, sink.device, sink.table);
-    return new Router(netns, netlink, nowMs);
+    return new Router(netns, netlink, nowMs, mtu);
   }
 
   /** Makes the ENI appear in `guest` as `device`, down, with its MAC; it has no address yet (`assign`). */
@@ -104,8 +106,8 @@ export class Router {
       createVeth({
         name: own,
         mac: FABRIC_MAC,
-        mtu: ENI_MTU,
-        peer: { name: device, mac: eni.mac, mtu: ENI_MTU },
+        mtu: this.#mtu,
+        peer: { name: device, mac: eni.mac, mtu: this.#mtu },
         peerNetnsFd: guest.fd,
       }),
     ]);
@@ -211,6 +213,13 @@ export class Router {
       unknownSource: count('unknownSource'),
       noDestination: count('noDestination'),
     };
+  }
+
+  /** What the way to this ENI holds from now on, on the router's side of it. Throws when it is not plugged. */
+  setMtu(eniId: string, mtu: number): void {
+    const port = this.#ports.get(eniId);
+    if (port === undefined) throw new Error(`router: ${eniId} is not plugged`);
+    this.#netlink.apply([setLink(port.linkIndex, { mtu })]);
   }
 
   /** ENIs plugged in, with the addresses routed to them. */

@@ -96,7 +96,7 @@ export function decodeNftRule(body: Buffer): NftRule | null {
 }
 
 const REGISTER = 1;
-const META = { destination: 1, key: 2, source: 3, MARK: 3, IIFNAME: 6, OIFNAME: 7, NFPROTO: 15 } as const;
+const META = { destination: 1, key: 2, source: 3, MARK: 3, IIFNAME: 6, OIFNAME: 7, NFPROTO: 15, L4PROTO: 16 } as const;
 const CT = { destination: 1, key: 2, source: 4, STATE: 0, MARK: 3 } as const;
 const NEW_CONNECTION = 8;
 const [EQUAL, NOT_EQUAL] = [0, 1];
@@ -105,6 +105,11 @@ const NAME_BYTES = 16;
 /** The device a packet has come by; with a trailing `*` any whose name begins so. */
 export function comesBy(device: string): NftExpression[] {
   return [load('meta', META.IIFNAME), compare(EQUAL, nameBytes(device))];
+}
+
+/** The device a packet leaves by; with a trailing `*` any whose name begins so. */
+export function leavesBy(device: string): NftExpression[] {
+  return [load('meta', META.OIFNAME), compare(EQUAL, nameBytes(device))];
 }
 
 /** It does not leave by a device that is called so. */
@@ -144,14 +149,8 @@ export function masquerade(): NftExpression[] {
 function within({ network, prefix }: Cidr, offset: number, operator: number): NftExpression[] {
   const bytes = Buffer.from(ipBytes(network));
   const mask = bytes.map((_, index) => (0xff00 >> Math.min(8, Math.max(0, prefix - 8 * index))) & 0xff);
-  const read = Buffer.concat([
-    be32Attribute(1, REGISTER),
-    be32Attribute(2, NETWORK_HEADER),
-    be32Attribute(3, offset),
-    be32Attribute(4, bytes.length),
-  ]);
   return [
-    { name: 'payload', data: read },
+    payload(NETWORK_HEADER, offset, bytes.length),
     masked(Buffer.from(mask), Buffer.alloc(bytes.length)),
     compare(operator, bytes),
   ];
@@ -166,6 +165,10 @@ export function packetHas(mark: number): NftExpression[] {
   return [load('meta', META.MARK), bits(mark, 0), compare(EQUAL, word(mark))];
 }
 
+export function packetLacks(mark: number): NftExpression[] {
+  return [load('meta', META.MARK), bits(mark, 0), compare(EQUAL, word(0))];
+}
+
 export function connectionHas(mark: number): NftExpression[] {
   return [load('ct', CT.MARK), bits(mark, 0), compare(EQUAL, word(mark))];
 }
@@ -178,6 +181,42 @@ export function markConnection(mark: number): NftExpression[] {
 /** Sets these bits and leaves the others. */
 export function markPacket(mark: number): NftExpression[] {
   return [load('meta', META.MARK), bits(~mark, mark), store('meta', META.MARK)];
+}
+
+/** Clears these bits and leaves the others. */
+export function unmarkPacket(mark: number): NftExpression[] {
+  return [load('meta', META.MARK), bits(~mark, 0), store('meta', META.MARK)];
+}
+
+const ICMP_PROTOCOL = { 4: 1, 6: 58 } as const;
+const TRANSPORT_HEADER = 2;
+
+/** An ICMP message of this type, which is its first byte. */
+export function isIcmp(family: 4 | 6, type: number): NftExpression[] {
+  return [
+    load('meta', META.L4PROTO),
+    compare(EQUAL, Buffer.from([ICMP_PROTOCOL[family]])),
+    payload(TRANSPORT_HEADER, 0, 1),
+    compare(EQUAL, Buffer.from([type])),
+  ];
+}
+
+const VERDICT = { register: 0, data: 2, code: 1, DROP: 0 } as const;
+
+/** The packet ends here. */
+export function drop(): NftExpression[] {
+  const verdict = attribute(VERDICT.data | NESTED, be32Attribute(VERDICT.code, VERDICT.DROP));
+  return [
+    {
+      name: 'immediate',
+      data: Buffer.concat([be32Attribute(1, VERDICT.register), attribute(2 | NESTED, verdict)]),
+    },
+  ];
+}
+
+function payload(base: number, offset: number, bytes: number): NftExpression {
+  const data = [REGISTER, base, offset, bytes].map((number, index) => be32Attribute(index + 1, number));
+  return { name: 'payload', data: Buffer.concat(data) };
 }
 
 function load(name: 'meta' | 'ct', key: number): NftExpression {
