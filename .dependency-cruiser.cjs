@@ -4,7 +4,8 @@
  */
 const pure = ['^node_modules/(ipaddr\\.js)/'];
 const { builtinModules } = require('node:module');
-const anyPackage = ['^node_modules/', `^(node:)?(${builtinModules.join('|')})$`, '^bun:ffi$'];
+// Packages may be hoisted above the checkout.
+const anyPackage = ['^(\\.\\./)*node_modules/', `^(node:)?(${builtinModules.join('|')})$`, '^bun:ffi$'];
 const layers = {
   '^src/core/': ['^src/core/', ...pure, '^node_modules/zod/'],
   '^src/ports/': ['^src/(core|ports)/'],

@@ -4,12 +4,13 @@
  * Everything below it is driven by events; this file only starts the root, turns calls into messages and answers into results.
  */
 import { type AnyActorRef, createActor, fromPromise, type InspectionEvent } from 'xstate';
-import { EnactorError, failureOf } from '../src/core/errors.ts';
+import { EnactorError, type Failure, failureOf } from '../src/core/errors.ts';
 import type { Lease } from '../src/core/lease.ts';
 import type { NodeFacts } from '../src/core/node-facts.ts';
 import { podKey, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { AllocateRequest, Allocator, ReleaseRequest } from '../src/ports/allocator.ts';
+import type { Answered } from '../src/ports/answered.ts';
 import type { Introspection } from '../src/ports/introspection.ts';
 import { type EniFactoryRef, eniFactoryMachine } from '../statecharts/eni-factory.ts';
 import { idlePoolMachine } from '../statecharts/idle-pool.ts';
@@ -44,7 +45,7 @@ import { statePath } from './state-path.ts';
 import { surveyLogic } from './survey.ts';
 import { type Instant, timed } from './timed.ts';
 import { realTimers, type Timers } from './timers.ts';
-import { whyOf } from './why.ts';
+import { stagesOf, whyOf } from './why.ts';
 
 /** A try-again that also names who is away. */
 function alsoMissing(answer: Extract<Answer, { ok: false }>, missing: readonly string[]): Answer {
@@ -78,6 +79,8 @@ export type StartNode = {
   /** Timers of the actors; real time when left out. */
   readonly clock?: NonNullable<Parameters<typeof createActor>[1]>['clock'];
   readonly inspect?: (event: InspectionEvent) => void;
+  /** Hears of each request for an address that was answered, either way. */
+  readonly answered?: (how: Answered) => void;
 };
 
 const DRAIN_POLL_MS = 20;
@@ -85,7 +88,13 @@ const ENI_PREFIX = 'eni:';
 
 const isDegraded = (value: unknown): boolean => statePath(value).startsWith('running.degraded');
 
-export function startNode({ ports, settings: atStart, clock: timers, inspect }: StartNode): NodeSystem {
+export function startNode({
+  ports,
+  settings: atStart,
+  clock: timers,
+  inspect,
+  answered: onAnswered,
+}: StartNode): NodeSystem {
   const { clock, entropy, log } = ports;
   const replies = new Replies();
   /** Sandboxes whose lease is on disk and cannot be read. */
@@ -166,11 +175,20 @@ export function startNode({ ports, settings: atStart, clock: timers, inspect }: 
         instant.nowMs = Math.max(instant.nowMs, clock.nowMs());
         inputs.note(nameOf(event.actorRef), event.event, instant.nowMs);
       }
-      trails.heard(event, instant.nowMs);
-      observer.heard(event);
+      lookedAt(event);
       inspect?.(event);
     },
   });
+
+  /** XState would lose the event of an inspector that throws. */
+  function lookedAt(event: InspectionEvent): void {
+    try {
+      trails.heard(event, instant.nowMs);
+      observer.heard(event);
+    } catch (err) {
+      log.error({ err }, 'a look at the actors met a fault');
+    }
+  }
 
   function sinceMs(actor: AnyActorRef): number {
     return since.get(actor)?.atMs ?? 0;
@@ -248,14 +266,19 @@ export function startNode({ ports, settings: atStart, clock: timers, inspect }: 
     if (root.getSnapshot().status !== 'active') throw new EnactorError('notReady', 'the node has ended');
   };
 
+  const ended = (requestId: string, failure: Failure | null): void => {
+    const trail = trails.end(requestId, clock.nowMs(), failure);
+    if (trail !== null) onAnswered?.({ outcome: failure?.code ?? 'ok', stages: stagesOf(trail) });
+  };
+
   const allocate = async (
-    { sandbox, untilMs, reserveMs = 0, before }: AllocateRequest,
+    { sandbox, untilMs, reserveMs = 0, before, ...told }: AllocateRequest,
     signal: AbortSignal,
   ): Promise<Lease> => {
     mustRun();
     const requestId = entropy.token();
     const startMs = clock.nowMs();
-    const fields = { pod: podKey(sandbox.pod), container: sandbox.containerId, if: sandbox.ifName };
+    const fields = { pod: podKey(sandbox.pod), container: sandbox.containerId, if: sandbox.ifName, ...told };
     const forget = (): void => {
       root.send({ type: 'forget', requestId, sandbox: sandboxKey(sandbox), atMs: clock.nowMs() });
     };
@@ -265,20 +288,20 @@ export function startNode({ ports, settings: atStart, clock: timers, inspect }: 
     try {
       const granted = await answer;
       if (granted === null) throw new EnactorError('internal', 'an allocation was answered without a lease');
-      trails.end(requestId, clock.nowMs(), null);
+      ended(requestId, null);
       const { address, eni } = granted.grant;
       log.info({ ...fields, ip: address.ipv4, eni: eni.eniId, ms: clock.nowMs() - startMs }, 'address bound');
       return granted;
     } catch (error) {
       const failure = failureOf(error);
-      trails.end(requestId, clock.nowMs(), failure);
+      ended(requestId, failure);
       log.warn({ ...fields, ms: clock.nowMs() - startMs, failure }, 'no address for the pod');
       throw error;
     }
   };
 
   const release = async (
-    { containerId, ifName, pod, reason, forGood = false }: ReleaseRequest,
+    { containerId, ifName, pod, reason, forGood = false, ...told }: ReleaseRequest,
     signal: AbortSignal,
   ): Promise<Lease | null> => {
     mustRun();
@@ -288,7 +311,7 @@ export function startNode({ ports, settings: atStart, clock: timers, inspect }: 
     const answer = replies.expect(requestId, signal, () => undefined);
     if (!signal.aborted) root.send({ type: 'release', requestId, sandbox, forGood, atMs: clock.nowMs() });
     const released = await answer;
-    const fields = { pod: podKey(pod), container: containerId, if: ifName, reason };
+    const fields = { pod: podKey(pod), container: containerId, if: ifName, reason, ...told };
     // A record that nobody could read goes with its sandbox.
     if (unreadable.delete(sandbox) && released === null)
       await ports.store.write([{ type: 'del', in: 'leases', key: sandbox }]);

@@ -46,6 +46,7 @@ export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
     enis,
     pool: context === null || idlePool === undefined ? null : poolOf(idlePool, enis, invalidLeases),
     gc: gcOf(root.system.get(GARBAGE_COLLECTOR) as AnyActorRef | undefined),
+    holds: factory === undefined ? [] : holdsOf(factory),
     leases: held,
     invalidLeases,
     waiting: (context?.waiting ?? []).map((request) => ({
@@ -98,6 +99,17 @@ function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {
 function heldUntilMs(holds: Holds, { slot, vSwitchId }: EniContext, nowMs: number): number | null {
   const untilMs = Math.max(holdEndMs(holds, vSwitchId), holds.enis[slot] ?? 0);
   return untilMs > nowMs ? untilMs : null;
+}
+
+function holdsOf(factory: AnyActorRef): NonNullable<NodeReport['holds']> {
+  const { holds, nowMs } = snapshotOf(factory).context as EniFactoryContext;
+  const all = [
+    ...Object.entries(holds.vSwitches).map(([name, untilMs]) => ({ of: 'vSwitch' as const, name, untilMs })),
+    ...Object.entries(holds.enis).map(([slot, untilMs]) => ({ of: 'eni' as const, name: `eni:${slot}`, untilMs })),
+    { of: 'opening' as const, name: null, untilMs: holds.openUntilMs },
+    { of: 'quota' as const, name: null, untilMs: holds.quotaUntilMs },
+  ];
+  return all.filter(({ untilMs }) => untilMs > nowMs);
 }
 
 function halvesIn({ halves }: EniContext): readonly string[] {

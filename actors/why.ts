@@ -73,7 +73,7 @@ function requestsOf({ waiting, placed, reasons, enis }: EniFactoryContext, pod: 
 }
 
 /** The first has taken no time. */
-function stagesOf(trail: Trail | null): Why['stages'] {
+export function stagesOf(trail: Trail | null): Why['stages'] {
   const passed = STAGES.flatMap((stage) => {
     const atMs = trail?.atMs[stage];
     return atMs === undefined ? [] : [{ stage, atMs }];

@@ -33,6 +33,7 @@ export function reportLines(report: NodeReport, nowMs: number, paint: Paint): st
     ...(pool === null ? [] : [poolLine(pool, paint)]),
     ...readinessLines(report, nowMs, paint),
     ...storeLines(report, nowMs, paint),
+    ...holdLines(report, nowMs, paint),
     ...(report.gc ? [gcLine(report.gc, nowMs)] : []),
     '',
     ...table(
@@ -95,6 +96,19 @@ function readinessLines({ readiness, room, podWatch }: NodeReport, nowMs: number
       ? []
       : [`pods  ${paint('yellow', `not watched for ${forHowLong(nowMs - awaySinceMs)}`)}: ${why} (gap ${gaps})`]),
   ];
+}
+
+/** What is not asked again for a while. */
+function holdLines({ holds = [] }: NodeReport, nowMs: number, paint: Paint): string[] {
+  const words = {
+    vSwitch: 'ran dry',
+    eni: 'has all that it may have',
+    opening: 'opening an ENI failed',
+    quota: 'no more ENIs for this instance',
+  };
+  return holds.map(({ of, name, untilMs }) => {
+    return `hold  ${paint('yellow', [name, words[of]].filter(Boolean).join(' '))}; asked again in ${forHowLong(untilMs - nowMs)}`;
+  });
 }
 
 /** Only what is wrong with it: a sound store has no line. */

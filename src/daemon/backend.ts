@@ -43,6 +43,8 @@ const CONTAINER_ID_MAX = 256;
 
 const EVENT_MS = 10_000;
 
+const traced = (trace: string | null): { readonly trace?: string } => (trace === null ? {} : { trace });
+
 const stack = { IPv4: true, IPv6: false };
 
 export function backendOver(parts: BackendParts): TerwayBackend {
@@ -53,7 +55,7 @@ export function backendOver(parts: BackendParts): TerwayBackend {
   // An event tells of what was.
   const eventSources = { ...parts, servesGone: () => true };
   return {
-    async AllocIP(request, { signal, untilMs }) {
+    async AllocIP(request, { signal, untilMs, trace = null }) {
       const askedMs = clock.nowMs();
       const { containerId, ifName } = sandboxNameOf(request);
       const named = podRefOf(request);
@@ -65,14 +67,15 @@ export function backendOver(parts: BackendParts): TerwayBackend {
       const base = { containerId, ifName, netns: request.Netns, network: request.NetworkName ?? '', pod };
       const sandbox = shaping === undefined ? base : { ...base, shaping };
       const before = { askedMs, podKnownMs: clock.nowMs() };
-      const lease = await allocator.allocate({ sandbox, untilMs, reserveMs, before }, signal);
+      const lease = await allocator.allocate({ sandbox, untilMs, reserveMs, before, ...traced(trace) }, signal);
       return { Success: true, IPType: ipType, ...stack, NetConfs: [netConfOf(lease, serviceCidr)] };
     },
 
-    async ReleaseIP(request, { signal }) {
+    async ReleaseIP(request, { signal, trace = null }) {
       const { containerId, ifName } = sandboxNameOf(request);
       const pod = { namespace: request.K8sPodNamespace, name: request.K8sPodName, uid: request.PodUid || null };
-      const released = await allocator.release({ containerId, ifName, pod, reason: request.Reason ?? '' }, signal);
+      const named = { containerId, ifName, pod, reason: request.Reason ?? '', ...traced(trace) };
+      const released = await allocator.release(named, signal);
       return { Success: true, ...stack, NetConfs: released === null ? [] : [netConfOf(released, serviceCidr)] };
     },
 

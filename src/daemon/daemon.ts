@@ -13,6 +13,7 @@ import { type NodeSystem, startNode } from '../../actors/node.ts';
 import { connectKubernetes } from '../adapters/kubernetes/kubernetes-api.ts';
 import type { RootLog } from '../adapters/logging/json-log.ts';
 import type { LogTap } from '../adapters/logging/log-tap.ts';
+import { NodeMetrics } from '../adapters/metrics/node-metrics.ts';
 import type { Config } from '../core/config.ts';
 import { EnactorError } from '../core/errors.ts';
 import { HEARTBEAT_PERIOD_MS } from '../core/heartbeat.ts';
@@ -76,6 +77,7 @@ export async function runDaemon(
   try {
     let system: NodeSystem | null = null;
     const gate = new Gate();
+    const metrics = new NodeMetrics();
     const refusals = new Refusals(systemClock);
     const { failing } = store.state();
     // What cannot be read yet is looked at before anything is served from it.
@@ -96,6 +98,7 @@ export async function runDaemon(
     const servers = await startServers(flags, refusals.over(gate.front), introspection, {
       log,
       logTap: tap,
+      metrics: (report) => metrics.text(report, systemClock.nowMs()),
       config: () => keeper.report(),
       commands: () => keeper.config.debugCommands,
     });
@@ -107,8 +110,8 @@ export async function runDaemon(
         component: 'enactord',
         host: flags.nodeName,
       });
-      const ports = nodePorts(flags, config, store, kubernetesLater(connecting), log);
-      system = startNode({ ports, settings: config.settings });
+      const ports = nodePorts(flags, config, store, kubernetesLater(connecting), log, metrics.called);
+      system = startNode({ ports, settings: config.settings, answered: metrics.answered });
       log.info({ node: flags.nodeName, ms: Math.round(performance.now()), ...memory() }, 'daemon started');
       const kubernetes = await connecting;
       const { allocator } = system;

@@ -39,14 +39,14 @@ export class Gate {
   async #pass<M extends BackendMethod>(
     method: M,
     request: BackendMethods[M]['request'],
-    { signal, untilMs }: Call,
+    call: Call,
   ): Promise<BackendMethods[M]['reply']> {
     if (this.#backend === null) throw new EnactorError('notReady', this.#refusal);
     const ended = new AbortController();
     this.#underWay.add(ended);
     try {
-      const call = { signal: AbortSignal.any([signal, ended.signal]), untilMs };
-      return await Promise.race([(this.#backend[method] as Backend[M])(request, call), aborted(ended.signal)]);
+      const both = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
+      return await Promise.race([(this.#backend[method] as Backend[M])(request, both), aborted(ended.signal)]);
     } finally {
       this.#underWay.delete(ended);
     }

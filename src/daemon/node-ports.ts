@@ -5,6 +5,7 @@ import { HostKernel } from '../adapters/datapath/host-kernel.ts';
 import { HostSandboxes } from '../adapters/datapath/host-sandboxes.ts';
 import { hostWitness } from '../adapters/datapath/host-witness.ts';
 import { ecsCloud } from '../adapters/ecs/ecs-cloud.ts';
+import type { OnCall } from '../adapters/ecs/rpc-client.ts';
 import type { RootLog } from '../adapters/logging/json-log.ts';
 import { metadataClient } from '../adapters/metadata/metadata-client.ts';
 import { metadataService } from '../adapters/metadata/metadata-service.ts';
@@ -20,7 +21,14 @@ import { systemEntropy } from './entropy.ts';
 import type { Flags } from './flags.ts';
 import { nodeCredentials } from './node-credentials.ts';
 
-export function nodePorts(flags: Flags, config: Config, store: Store, kubernetes: Kubernetes, log: RootLog): NodePorts {
+export function nodePorts(
+  flags: Flags,
+  config: Config,
+  store: Store,
+  kubernetes: Kubernetes,
+  log: RootLog,
+  onCall: OnCall,
+): NodePorts {
   const client = metadataClient({ baseUrl: flags.metadataUrl });
   const metadata = metadataService(client);
   const region = async (signal: AbortSignal) => (await metadata.identity(signal)).regionId;
@@ -41,6 +49,7 @@ export function nodePorts(flags: Flags, config: Config, store: Store, kubernetes
     timeoutMs: config.settings.callTimeoutMs,
     rateLimits: config.rateLimits,
     minuteMs: config.minuteMs,
+    onCall,
   });
   const libc = openKoffiLibc();
   const host = hostWitness(libc, flags.bootIdFile);

@@ -4,6 +4,7 @@
  * All that is wrong is told in one error that names every variable. CNI_PATH is asked for on ADD and CHECK as the reference
  * library does, not on DEL, which has to work with little. Source: CNI SPEC 1.1, section 2, "Parameters"; libcni utils.
  */
+import { traceParentIn } from '../core/trace-parent.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
 
 export type Invocation = {
@@ -15,6 +16,8 @@ export type Invocation = {
   readonly args: string;
   /** The runtime means its own namespace on purpose. */
   readonly netnsOverride: boolean;
+  /** The trace that this start of a pod is a part of, if the runtime named one. */
+  readonly traceParent: string | null;
 };
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -45,6 +48,7 @@ export function parseInvocation(env: Environment): Invocation {
     netns: env.CNI_NETNS ?? '',
     ifName: env.CNI_IFNAME ?? '',
     args: env.CNI_ARGS ?? '',
+    traceParent: traceParentIn(env.TRACEPARENT),
     netnsOverride: ['1', 'TRUE'].includes((env.CNI_NETNS_OVERRIDE ?? '').toUpperCase()),
   };
 }

@@ -66,12 +66,13 @@ async function runVerb(ports: PluginPorts, invocation: Invocation, configuration
   }
   const log = pluginLog(configuration, ports.nowMs);
   const startMs = ports.nowMs();
-  const fields = { command: invocation.command, containerId: invocation.containerId, ifName: invocation.ifName };
+  const { command, containerId, ifName, traceParent } = invocation;
+  const fields = { command, containerId, ifName, ...(traceParent === null ? {} : { trace: traceParent }) };
   try {
     const result = await verb({
       invocation,
       configuration,
-      daemon: new DaemonCalls(connect(configuration, ports.post), ports.limits),
+      daemon: new DaemonCalls(connect(configuration, invocation, ports.post), ports.limits),
       datapath: ports.datapath(),
       log,
       nowMs: ports.nowMs,
@@ -86,8 +87,8 @@ async function runVerb(ports: PluginPorts, invocation: Invocation, configuration
   }
 }
 
-function connect(configuration: Configuration, post: Post): BackendClient {
-  return backendClient(configuration.daemonSocket, post);
+function connect(configuration: Configuration, { traceParent }: Invocation, post: Post): BackendClient {
+  return backendClient(configuration.daemonSocket, post, traceParent === null ? {} : { traceparent: traceParent });
 }
 
 /** Answers in the caller's version, whatever it is, and also when stdin says nothing. Source: CNI SPEC 1.1, VERSION. */

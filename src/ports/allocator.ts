@@ -4,7 +4,7 @@
 import type { Lease } from '../core/lease.ts';
 import type { PodRef, Sandbox } from '../core/sandbox.ts';
 
-export type AllocateRequest = {
+export type AllocateRequest = Traced & {
   readonly sandbox: Sandbox;
   readonly untilMs: number;
   /** How long the address is kept for the pod once this sandbox is gone; 0 or absent: not at all. */
@@ -13,8 +13,11 @@ export type AllocateRequest = {
   readonly before?: { readonly askedMs: number; readonly podKnownMs: number };
 };
 
+/** `trace`: for the log alone. */
+type Traced = { readonly trace?: string | null };
+
 /** `pod` is for the log alone: the sandbox names the lease. */
-export type ReleaseRequest = {
+export type ReleaseRequest = Traced & {
   readonly containerId: string;
   readonly ifName: string;
   readonly pod: PodRef;

@@ -9,6 +9,8 @@ export type Call = {
   readonly signal: AbortSignal;
   /** A little before the caller's deadline, and at most the daemon's own: until then a cause can still be told. */
   readonly untilMs: number;
+  /** The trace that the call is a part of, for the log. */
+  readonly trace?: string | null;
 };
 
 /** Methods reject with EnactorError. */

@@ -184,6 +184,12 @@ export type NodeReport = {
   readonly actors: readonly ActorReport[];
   /** What had to be mended on the host, and what cannot be; absent before the node serves. */
   readonly host?: HostReport;
+  /** What is not asked again before its end; absent or empty: nothing. `name`: the vSwitch, or the ENI's actor. */
+  readonly holds?: readonly {
+    readonly of: 'vSwitch' | 'eni' | 'opening' | 'quota';
+    readonly name: string | null;
+    readonly untilMs: number;
+  }[];
   /** How the database is; absent in what only looks like a report. */
   readonly store?: StoreState;
   /** The newest first. The daemon's own, beside what the actors tell, so absent in theirs. */

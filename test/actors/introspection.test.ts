@@ -1,5 +1,6 @@
 /** What may be seen of the actors of a node that serves. */
 import t from 'tap';
+import { silentLog } from '../../src/adapters/logging/silent-log.ts';
 import type { Inspected } from '../../src/ports/inspected.ts';
 import { atRest } from './at-rest.ts';
 import { eventually, oneNode, sandbox } from './one-node.ts';
@@ -68,15 +69,21 @@ t.test(
 );
 
 t.test('introspection: why a bound pod has its address, and how long each stage took', async (t) => {
-  const lab = await oneNode({ settings: { minIdle: 2, maxIdle: 3, coolDownMs: 5 } });
+  const lines: object[] = [];
+  const log = { ...silentLog, info: (fields: object, msg: string) => void lines.push({ ...fields, msg }) };
+  const lab = await oneNode({ settings: { minIdle: 2, maxIdle: 3, coolDownMs: 5 }, log });
   t.teardown(() => lab.stop());
   await lab.serving();
   await atRest(lab);
   const askedMs = Date.now();
   const before = { askedMs, podKnownMs: askedMs + 1 };
   await lab.node.allocator.allocate(
-    { sandbox: sandbox('a'), untilMs: askedMs + 9_000, before },
+    { sandbox: sandbox('a'), untilMs: askedMs + 9_000, before, trace: 'the-trace' },
     new AbortController().signal,
+  );
+  t.match(
+    lines.find((line) => 'msg' in line && line.msg === 'address bound'),
+    { pod: 'default/a', trace: 'the-trace' },
   );
   const why = lab.node.introspection.why('default/a');
   const [lease] = lab.report().leases;

@@ -76,3 +76,19 @@ test('run plugin: DEL releases first and takes down what the reply names', async
   t.strictSame(done, ['detach 192.168.0.10']);
   t.match((await runPlugin(portsOf(bench, 'DEL', [], 'detach '))).stdout, { code: 11, msg: 'detach  failed' });
 });
+
+test('run plugin: the trace that the runtime names goes along with each call, and what is none does not', async (t) => {
+  const bench = await pluginBench(t, null);
+  const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+  const sent: (string | undefined)[] = [];
+  for (const TRACEPARENT of [trace, 'x\ninjected: line', undefined]) {
+    const ports = portsOf(bench, 'ADD', []);
+    const env = { ...ports.env, ...(TRACEPARENT === undefined ? {} : { TRACEPARENT }) };
+    const post: PluginPorts['post'] = (request) => {
+      sent.push(request.headers.traceparent);
+      return postOverNode(request);
+    };
+    t.equal((await runPlugin({ ...ports, env, post })).exitCode, 0);
+  }
+  t.strictSame(sent, [trace, undefined, undefined]);
+});

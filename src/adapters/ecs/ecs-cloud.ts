@@ -34,7 +34,7 @@ import type { Credentials } from '../../ports/credentials.ts';
 import { CallTurns } from './call-turns.ts';
 import { ClockSkew } from './clock-skew.ts';
 import { canonical, cloudEni } from './cloud-eni.ts';
-import { type RpcClient, rpcClient } from './rpc-client.ts';
+import { type OnCall, type RpcClient, rpcClient } from './rpc-client.ts';
 
 /** Source: DescribeNetworkInterfaces, MaxResults at most 500. Terway pages alike. */
 const ENI_PAGE_SIZE = 500;
@@ -63,15 +63,17 @@ export type EcsOptions = {
   readonly minuteMs?: number;
   /** Default: of its own, with the two above. */
   readonly turns?: CallTurns;
+  /** Hears of each attempt. */
+  readonly onCall?: OnCall;
 };
 
 type Region = { readonly regionId: string; readonly ecs: RpcClient; readonly vpc: RpcClient };
 
 export function ecsCloud(options: EcsOptions): Cloud {
   const { scheme, credentials, timeoutMs, skew = new ClockSkew() } = options;
-  const { rateLimits, minuteMs } = options;
+  const { rateLimits, minuteMs, onCall } = options;
   const turns = options.turns ?? new CallTurns({ rateLimits, ...(minuteMs === undefined ? {} : { minuteMs }) });
-  const access = { scheme, credentials, timeoutMs, skew, turns };
+  const access = { scheme, credentials, timeoutMs, skew, turns, ...(onCall === undefined ? {} : { onCall }) };
   let known: Region | null = null;
   /** A failure to learn the region is not kept: the next call asks again. */
   async function region(signal: AbortSignal): Promise<Region> {

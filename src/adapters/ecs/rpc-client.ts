@@ -10,7 +10,7 @@ import * as core from '@alicloud/openapi-core';
 import * as dara from '@darabonba/typescript';
 import type { CloudApi } from '../../core/api-rates.ts';
 import { cloudActionOf } from '../../core/cloud-errors.ts';
-import { EnactorError } from '../../core/errors.ts';
+import { EnactorError, failureOf } from '../../core/errors.ts';
 import { CloudError } from '../../ports/cloud.ts';
 import type { AccessKey, Credentials } from '../../ports/credentials.ts';
 import { withKey } from '../credentials/with-key.ts';
@@ -28,7 +28,11 @@ export type RpcEndpoint = {
   readonly skew: ClockSkew;
   readonly turns: CallTurns;
   readonly timeoutMs: number;
+  /** Hears of each attempt with its outcome: `ok`, the cloud's code, or ours when it said none. */
+  readonly onCall?: OnCall;
 };
+
+export type OnCall = (api: string, code: string, ms: number) => void;
 
 const THROTTLED_TRIES = 3;
 
@@ -50,7 +54,7 @@ const CoreClient = core.default.default;
 type CoreClient = InstanceType<typeof CoreClient>;
 
 export function rpcClient(options: RpcEndpoint): RpcClient {
-  const { credentials, skew, turns, endpoint, scheme } = options;
+  const { credentials, skew, turns, endpoint, scheme, onCall } = options;
   let last: { readonly key: AccessKey; readonly client: CoreClient } | null = null;
 
   /** Nonce, time stamp and signature are made by it for each call. */
@@ -79,9 +83,17 @@ export function rpcClient(options: RpcEndpoint): RpcClient {
       /** Each attempt waits for its turn, those with another key too. */
       const attempt = async (key: AccessKey) => {
         await turns.take(action, who, signal);
-        const body = await once(key);
-        turns.done(action, who);
-        return body;
+        const startMs = performance.now();
+        const told = (code: string) => onCall?.(action, code, performance.now() - startMs);
+        try {
+          const body = await once(key);
+          told('ok');
+          turns.done(action, who);
+          return body;
+        } catch (thrown) {
+          told((thrown instanceof CloudError && thrown.cloudCode) || failureOf(thrown).code);
+          throw thrown;
+        }
       };
       for (let [throttled, resigned] = [0, false]; ; ) {
         try {

@@ -50,7 +50,11 @@ function handler(backend: Backend, method: BackendMethod, log: Log) {
     if (call.cancelled) gone.abort();
     const deadlineMs = Number(call.getDeadline());
     const timeoutMs = Number.isFinite(deadlineMs) ? deadlineMs - Date.now() : null;
-    dispatch(backend, method, call.request, { timeoutMs, gone: gone.signal }).then(
+    dispatch(backend, method, call.request, {
+      timeoutMs,
+      gone: gone.signal,
+      trace: call.metadata.get('traceparent')[0]?.toString(),
+    }).then(
       (reply) => callback(null, reply),
       (thrown: unknown) => {
         const failure = failureOf(thrown);

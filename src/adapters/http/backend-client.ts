@@ -61,11 +61,15 @@ export type BackendClient = {
   ): Promise<BackendMethods[M]['reply']>;
 };
 
-/** Throws RangeError when the path cannot be a socket's (src/core/limits.ts). */
-export function backendClient(socketPath: string, post: Post): BackendClient {
+/** `headers` go along with each call. Throws RangeError when the path cannot be a socket's (src/core/limits.ts). */
+export function backendClient(
+  socketPath: string,
+  post: Post,
+  headers: Readonly<Record<string, string>> = {},
+): BackendClient {
   const problem = socketPathProblem(socketPath);
   if (problem !== null) throw new RangeError(problem);
-  return { socketPath, call: (method, request, options) => call(socketPath, post, method, request, options) };
+  return { socketPath, call: (method, request, options) => call(socketPath, post, method, request, options, headers) };
 }
 
 async function call<M extends BackendMethod>(
@@ -74,9 +78,11 @@ async function call<M extends BackendMethod>(
   method: M,
   request: BackendMethods[M]['request'],
   { timeoutMs, signal }: CallOptions,
+  own: Readonly<Record<string, string>>,
 ): Promise<BackendMethods[M]['reply']> {
   const timeout = AbortSignal.timeout(Math.max(1, Math.round(timeoutMs)));
   const headers = {
+    ...own,
     'content-type': 'application/json',
     'connect-protocol-version': '1',
     'connect-timeout-ms': `${Math.max(1, Math.round(innerTimeoutMs(timeoutMs)))}`,

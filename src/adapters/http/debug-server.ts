@@ -8,7 +8,7 @@ import type { ConfigReport } from '../../core/config-report.ts';
 import { EnactorError, errorTable, failureOf } from '../../core/errors.ts';
 import { JOURNAL_PAGE_MAX, type JournalQuery } from '../../core/input-journal.ts';
 import { sandboxKey } from '../../core/sandbox.ts';
-import { type Introspection, NODE_COMMANDS, type NodeCommand } from '../../ports/introspection.ts';
+import { type Introspection, NODE_COMMANDS, type NodeCommand, type NodeReport } from '../../ports/introspection.ts';
 import type { Log } from '../../ports/log.ts';
 import type { LogTap } from '../logging/log-tap.ts';
 import { silentLog } from '../logging/silent-log.ts';
@@ -23,6 +23,8 @@ export type DebugSource = () => Introspection | null;
 export type DebugOptions = {
   readonly log?: Log;
   readonly logTap?: LogTap;
+  /** In Prometheus' text format. */
+  readonly metrics?: (report: NodeReport | null) => Promise<string>;
   /** null while it is not known. */
   readonly config?: () => ConfigReport | null;
   /** Whether what changes anything is carried out just now. */
@@ -92,7 +94,7 @@ const families: Readonly<Record<string, (asked: Asked) => Answer>> = {
 
 const allowed = (): boolean => true;
 const STREAMS = ['/v1/streams/inspection', '/v1/streams/log'] as const;
-const OTHERS = ['/v1', '/v1/health', '/v1/config', '/v1/log'] as const;
+const OTHERS = ['/metrics', '/v1', '/v1/health', '/v1/config', '/v1/log'] as const;
 
 export function debugServer(source: DebugSource, options: DebugOptions = {}): Server {
   const { log = silentLog } = options;
@@ -112,33 +114,31 @@ export function debugServer(source: DebugSource, options: DebugOptions = {}): Se
     return null;
   };
 
-  return createServer((request, response) => {
-    request.resume();
+  const answer = (request: IncomingMessage, response: ServerResponse): Answer | null => {
     const [path = '', query = ''] = (request.url ?? '').split('?');
     const params = new URLSearchParams(query);
-    const isStream = STREAMS.some((one) => one === path) && request.method === 'GET';
-    const answer = isStream ? stream(path, params, response) : answered(request, path, params, source(), options, log);
-    if (answer !== null) send(response, answer);
-  });
-}
+    const { method } = request;
+    if (method === 'POST') return commanded(path, source(), options, log);
+    if (method !== 'GET') return [405, { error: 'only GET, and POST to /v1/commands/…' }];
+    if (STREAMS.some((one) => one === path)) return stream(path, params, response);
+    if (path !== '/metrics' || options.metrics === undefined) return read(path, params, source(), options);
+    void sendMetrics(response, options.metrics(source()?.report() ?? null));
+    return null;
+  };
 
-function answered(
-  request: IncomingMessage,
-  path: string,
-  params: URLSearchParams,
-  actors: Introspection | null,
-  options: DebugOptions,
-  log: Log,
-): Answer {
-  try {
-    if (request.method === 'POST') return commanded(path, actors, options, log);
-    if (request.method !== 'GET') return [405, { error: 'only GET, and POST to /v1/commands/…' }];
-    return read(path, params, actors, options);
-  } catch (thrown) {
-    const { code, detail } = failureOf(thrown);
-    if (code === 'internal') log.error({ err: thrown, path }, 'a look at the node met a fault of the daemon');
-    return [httpStatusOf(errorTable[code].status), { error: detail }];
-  }
+  return createServer((request, response) => {
+    request.resume();
+    try {
+      const answered = answer(request, response);
+      if (answered !== null) send(response, answered);
+    } catch (thrown) {
+      const { code, detail } = failureOf(thrown);
+      if (code === 'internal')
+        log.error({ err: thrown, path: request.url }, 'a look at the node met a fault of the daemon');
+      if (response.headersSent) response.destroy();
+      else send(response, [httpStatusOf(errorTable[code].status), { error: detail }]);
+    }
+  });
 }
 
 function read(path: string, params: URLSearchParams, actors: Introspection | null, options: DebugOptions): Answer {
@@ -221,6 +221,14 @@ function commanded(path: string, actors: Introspection | null, { commands = allo
 
 function isCommand(name: string): name is NodeCommand {
   return NODE_COMMANDS.some((command) => command === name);
+}
+
+async function sendMetrics(response: ServerResponse, metrics: Promise<string>): Promise<void> {
+  try {
+    response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(await metrics);
+  } catch (thrown) {
+    response.destroy(thrown as Error);
+  }
 }
 
 function send(response: ServerResponse, [status, body]: Answer): void {

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { EnactorError } from '../../core/errors.ts';
 import { DAEMON_DEADLINE_MS, innerTimeoutMs } from '../../core/limits.ts';
+import { traceParentIn } from '../../core/trace-parent.ts';
 import type { BackendMethod, BackendMethods } from '../../core/wire.ts';
 import type { Backend } from '../../ports/backend.ts';
 
@@ -54,6 +55,8 @@ export type Caller = {
   readonly timeoutMs: number | null;
   /** Fires when the caller disconnects or cancels. */
   readonly gone: AbortSignal;
+  /** Its `traceparent`, as it came. */
+  readonly trace?: string | undefined;
 };
 
 /** Rejects with EnactorError: `invalidArgument` naming the field, `deadline`, `cancelled`, or what the backend says. */
@@ -80,7 +83,11 @@ export async function dispatch<M extends BackendMethod>(
     if (caller.gone.aborted) leave();
     const call = async () => {
       ended.signal.throwIfAborted();
-      return await (backend[method] as Backend[M])(request, { signal: ended.signal, untilMs });
+      return await (backend[method] as Backend[M])(request, {
+        signal: ended.signal,
+        untilMs,
+        trace: traceParentIn(caller.trace),
+      });
     };
     call()
       .then((reply) => resolve(reply as BackendMethods[M]['reply']), reject)

@@ -46,7 +46,7 @@ async function answer(backend: Backend, request: IncomingMessage, response: Serv
   const method = methodOf(request);
   const timeoutMs = timeoutOf(request);
   const wire = parsedJson(await bodyOf(request));
-  send(response, 200, await dispatch(backend, method, wire, { timeoutMs, gone: gone.signal }));
+  send(response, 200, await dispatch(backend, method, wire, { timeoutMs, gone: gone.signal, trace: traceOf(request) }));
 }
 
 function methodOf(request: IncomingMessage) {
@@ -63,6 +63,10 @@ function methodOf(request: IncomingMessage) {
       `content-type ${type === '' ? 'is missing' : type}, only application/json is read`,
     );
   return method;
+}
+
+function traceOf({ headers: { traceparent } }: IncomingMessage): string | undefined {
+  return typeof traceparent === 'string' ? traceparent : undefined;
 }
 
 function timeoutOf(request: IncomingMessage): number | null {

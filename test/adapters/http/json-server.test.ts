@@ -177,3 +177,14 @@ t.test('json: a thrown stranger is internal, with its message', async (t) => {
   const socket = await serve(t, backend);
   t.match(await ask(socket, {}), { status: 500, body: { code: 'internal', message: /undefined is not a function/ } });
 });
+
+t.test('json: the trace of a call reaches the backend, and what is none does not', async (t) => {
+  const { backend, seen } = fakeBackend(() => fullReply);
+  const socket = await serve(t, backend);
+  const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+  for (const headers of [{ traceparent: trace }, { traceparent: 'nonsense' }, {}]) await ask(socket, { headers });
+  t.strictSame(
+    seen.map(({ call }) => call.trace),
+    [trace, null, null],
+  );
+});
