@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { refuseNewerStore } from '../../actors/claim-store.ts';
 import { letHeldBackGo } from '../../actors/held-back.ts';
 import { type NodeSystem, startNode } from '../../actors/node.ts';
+import { offerDevices } from '../adapters/device-plugin/device-plugin.ts';
 import { connectKubernetes } from '../adapters/kubernetes/kubernetes-api.ts';
 import type { RootLog } from '../adapters/logging/json-log.ts';
 import type { LogTap } from '../adapters/logging/log-tap.ts';
@@ -152,6 +153,11 @@ export async function runDaemon(
       const leases = () => report()?.leases ?? [];
       const annotator = new PodAnnotator({ writes, copies, leases, clock, log: log.part('herald') });
       if (settings.patchPodIps) void every(heraldMs, end, () => annotator.annotate(end));
+      if (settings.eniDevicePlugin) {
+        const count = () => system?.introspection.report().limits?.enis ?? null;
+        const devices = { resource: 'aliyun/eni', endpoint: 'enactor-eni.sock', prefix: 'eni-', count };
+        void offerDevices({ directory: flags.devicePluginDir, ...devices, log: log.part('devices') }, end);
+      }
       void every(POD_COPIES_MS, end, () => copies.tidy());
       void every(HELD_BACK_MS, end, async () => void (await letHeldBackGo(heldBack, end)));
       await goOn(flags, config, log, system, { ...servers, restoreLock }, end);

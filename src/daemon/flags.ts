@@ -42,6 +42,8 @@ export type Flags = {
   readonly addonTokenFile: string;
   /** null: no CNI configuration is installed. */
   readonly cniConfDir: string | null;
+  /** The kubelet's, for device plugins. */
+  readonly devicePluginDir: string;
   /** null: as the configuration says. */
   readonly logLevel: LogLevel | null;
   /** Each flag with its value, and where that comes from. */
@@ -78,6 +80,11 @@ const program = () =>
     )
     .option('--addon-secret-dir <path>', "where an add-on's key pair is mounted", ADDON_SECRET_DIR)
     .option('--addon-token-file <path>', "an add-on's encrypted credentials", ADDON_TOKEN_FILE)
+    .option(
+      '--device-plugin-dir <path>',
+      "the kubelet's; used with eni_device_plugin",
+      '/var/lib/kubelet/device-plugins',
+    )
     .option('--cni-conf-dir <path>', 'where 10-enactor.conflist is installed; "" for nowhere', '/etc/cni/net.d')
     .addOption(
       new Option(
@@ -133,6 +140,7 @@ export function parseFlags(argv: readonly string[]): Flags {
     oidcRole: oidcRoleOf(given),
     addonSecretDir: path('addonSecretDir', '--addon-secret-dir'),
     addonTokenFile: path('addonTokenFile', '--addon-token-file'),
+    devicePluginDir: path('devicePluginDir', '--device-plugin-dir'),
     cniConfDir: text('cniConfDir') === '' ? null : resolve(text('cniConfDir')),
     logLevel: (given.logLevel ?? null) as LogLevel | null, // one of the choices
     told: toldBy(parsed),

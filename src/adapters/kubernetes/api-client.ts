@@ -4,6 +4,7 @@
  * Not its generated classes: they take no AbortSignal, open a connection for every call, and its Watch drops lines it cannot parse
  * and cannot be slowed. Source: @kubernetes/client-node 1.4.0, src/gen/http, src/watch.ts.
  */
+import { readFile } from 'node:fs/promises';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
@@ -153,6 +154,12 @@ export class ApiClient {
   async #requestOptions(): Promise<RequestOptions> {
     const value: RequestOptions = {};
     await this.#config.applyToHTTPSOptions(value);
+    const tokenFile: unknown = this.#config.getCurrentUser()?.authProvider?.config?.tokenFile;
+    // The library keeps what it has read for a minute, also when the server has just refused it: tokens of service accounts rotate.
+    if (typeof tokenFile === 'string') {
+      const token = (await readFile(tokenFile, 'utf8')).trim();
+      value.headers = { ...value.headers, Authorization: `Bearer ${token}` };
+    }
     // It makes an agent that closes every connection; ours serves all calls until the credentials are read again.
     Object.assign(value.agent ?? {}, { keepAlive: true });
     return value;
