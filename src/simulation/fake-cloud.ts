@@ -3,10 +3,12 @@
  *
  * It sends what the adapter sends and fails as the adapter fails, down to the words of the detail. It has no rate limit of its own.
  */
+import { withKey } from '../adapters/credentials/with-key.ts';
 import { alreadyDone, cloudErrorCode } from '../core/cloud-errors.ts';
 import type { CloudEni, InstanceLimits, VSwitch } from '../core/eni.ts';
 import { EnactorError } from '../core/errors.ts';
 import { type Cloud, CloudError, type CreateEni, type EniFilter } from '../ports/cloud.ts';
+import type { Credentials } from '../ports/credentials.ts';
 import type { Answer } from '../vpc/gateway.ts';
 import type { ApiName, EniView, Input, Output } from '../vpc/requests.ts';
 import type { Life } from './life.ts';
@@ -41,16 +43,26 @@ export type FakeCloudOptions = {
   /** Whether a call arrives whose sender has died meanwhile. */
   readonly arrivesAfterCrash?: boolean;
   readonly tap?: CloudTap;
+  /** What signs each call, and whether a key opens when the call arrives; without them nobody asks for keys. */
+  readonly keys?: { readonly credentials: Credentials; readonly opens: (accessKeyId: string) => boolean };
 };
 
 export function fakeCloud(options: FakeCloudOptions): Cloud {
-  const { cloud, life, timeoutMs, wireMs = () => 0, arrivesAfterCrash = true, tap = noTap } = options;
+  const { cloud, life, timeoutMs, wireMs = () => 0, arrivesAfterCrash = true, tap = noTap, keys } = options;
 
-  function call<A extends ApiName>(
+  type More = { readonly params?: Readonly<Record<string, string>>; readonly clientToken?: string };
+
+  function call<A extends ApiName>(api: A, input: Input<A>, signal: AbortSignal, more: More = {}): Promise<Output<A>> {
+    if (keys === undefined) return sent(api, input, signal, more, null);
+    return withKey(keys.credentials, signal, ({ accessKeyId }) => sent(api, input, signal, more, accessKeyId));
+  }
+
+  function sent<A extends ApiName>(
     api: A,
     input: Input<A>,
     signal: AbortSignal,
-    more: { readonly params?: Readonly<Record<string, string>>; readonly clientToken?: string } = {},
+    more: More,
+    accessKeyId: string | null,
   ): Promise<Output<A>> {
     return life.promise((resolve, reject) => {
       const cancelled = (): EnactorError => new EnactorError('cancelled', `${api}: the call was given up`);
@@ -70,6 +82,8 @@ export function fakeCloud(options: FakeCloudOptions): Cloud {
       signal.addEventListener('abort', abort, { once: true });
       cloud.send({ api, input, params: more.params ?? {}, clientToken: more.clientToken ?? null }, wireMs(), {
         lost: () => life.over && !arrivesAfterCrash,
+        refused: () =>
+          accessKeyId === null || keys?.opens(accessKeyId) === true ? null : 'InvalidSecurityToken.Expired',
         late: () => tap.late(api),
         carriedOut: () => {
           if (!life.over) tap.carriedOut(api);

@@ -90,6 +90,9 @@ export class Kubelet {
     this.#report = options.report;
   }
 
+  /** ADDs that were answered with an address. */
+  answered = 0;
+
   get waiting(): number {
     return this.#pending.length;
   }
@@ -167,6 +170,7 @@ export class Kubelet {
 
   #added(node: SimNode, container: Container, order: number, lease: Lease): void {
     const ip = lease.grant.address.ipv4;
+    this.answered += 1;
     this.#witness.checks += 1;
     if (lease.sandbox.containerId !== container.id)
       this.#report('4', `ADD of ${container.id} was answered with the lease of ${lease.sandbox.containerId}`);

@@ -1,6 +1,8 @@
 /**
  * `npm run simulate -- --seeds 2000 [--seed 1] [--steps 2000] [--hazards a,b] [--stack dual] [--uncovered] [--trace] [--json]`
  *
+ * `npm run simulate -- --days 30 [--seed 1]`: one world of so many days, in which keys and tokens end and are renewed (long-run.ts).
+ *
  * Runs seeds of at least `--steps` steps each, the rest included, from `--seed` on (a random one when left out, printed), says how it goes, and ends with one line that tells all. A violation is
  * printed with a shortened plan that still shows it; the exit code is then 1.
  */
@@ -8,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
 import { ASSUMPTIONS } from './assumptions.ts';
 import { everything } from './coverage.ts';
+import { runDays } from './long-run.ts';
 import { runSeeds, type SeedResult, serveSeeds } from './many-seeds.ts';
 import { runScenario } from './run-seed.ts';
 import { HAZARDS, type Hazard, lasting, type ScenarioOptions, STACKS, scenarioOf } from './scenario.ts';
@@ -21,6 +24,8 @@ const SEED_MAX = 1_000_000_000;
 type Arguments = {
   readonly first: number;
   readonly count: number;
+  /** null: seeds of minutes. */
+  readonly days: number | null;
   readonly options: ScenarioOptions;
   readonly json: boolean;
   readonly trace: boolean;
@@ -32,6 +37,7 @@ function argumentsOf(argv: readonly string[]): Arguments {
     args: [...argv],
     options: {
       seeds: { type: 'string', default: '100' },
+      days: { type: 'string' },
       seed: { type: 'string' },
       steps: { type: 'string', default: '2000' },
       hazards: { type: 'string', default: '' },
@@ -41,7 +47,7 @@ function argumentsOf(argv: readonly string[]): Arguments {
       json: { type: 'boolean', default: false },
     },
   });
-  const number = (name: 'seeds' | 'steps' | 'seed', text: string): number => {
+  const number = (name: 'seeds' | 'days' | 'steps' | 'seed', text: string): number => {
     const value = Number(text);
     if (!Number.isSafeInteger(value) || value < (name === 'seed' ? 0 : 1))
       throw new RangeError(`--${name} ${text} is not a whole number above ${name === 'seed' ? -1 : 0}`);
@@ -56,6 +62,7 @@ function argumentsOf(argv: readonly string[]): Arguments {
   const steps = number('steps', values.steps);
   return {
     count: number('seeds', values.seeds),
+    days: values.days === undefined ? null : number('days', values.days),
     first: values.seed === undefined ? Math.floor(Math.random() * SEED_MAX) : number('seed', values.seed),
     options: {
       ...lasting(steps),
@@ -164,10 +171,35 @@ async function simulate({ first, count, options, json, trace, uncovered }: Argum
   return failed.length === 0 ? 0 : 1;
 }
 
+async function simulateDays(seed: number, days: number, trace: boolean): Promise<number> {
+  const say = (text: string): void => void process.stdout.write(`${text}\n`);
+  const startedMs = performance.now();
+  const seconds = (): string => ((performance.now() - startedMs) / 1_000).toFixed(0);
+  say(`seed ${seed}, ${days} days`);
+  const outcome = await runDays(seed, days, trace ? { onLine: say } : {}, (day, world) => {
+    const mib = Math.round(process.memoryUsage().heapUsed / 1_048_576);
+    say(`  day ${day}: ${world.steps} steps, ${world.kubelet.answered} pods, ${mib} MiB, ${seconds()} s`);
+  });
+  const { violation, steps, checks, crashes, nodes, pods, calls, given } = outcome;
+  if (violation !== null)
+    say(
+      `VIOLATION of ${violation.invariant}, seed ${seed}, step ${violation.step}, after ${(violation.atMs / 86_400_000).toFixed(2)} days: ${violation.what}`,
+    );
+  for (const one of outcome.grown) say(`GROWN, seed ${seed}: ${one}`);
+  say(
+    `${pods} pods and ${crashes} starts of the daemon after the first on ${nodes} nodes, ${calls} calls of the cloud, ${given}`,
+  );
+  const good = violation === null && outcome.grown.length === 0;
+  say(`seed ${seed}: ${good ? 'ok' : 'not ok'}; ${days} days in ${seconds()} s, ${steps} steps, ${checks} checks`);
+  return good ? 0 : 1;
+}
+
 if (!isMainThread) serveSeeds();
 else {
   try {
-    process.exitCode = await simulate(argumentsOf(process.argv.slice(2)));
+    const given = argumentsOf(process.argv.slice(2));
+    process.exitCode =
+      given.days === null ? await simulate(given) : await simulateDays(given.first, given.days, given.trace);
   } catch (error) {
     if (!(error instanceof RangeError) && !(error instanceof TypeError)) throw error;
     process.stderr.write(`simulate: ${error.message}\n`);

@@ -5,6 +5,7 @@
 import type { Settings } from '../core/settings.ts';
 import type { Fault } from '../vpc/faults.ts';
 import type { LateCalls } from './late-plan.ts';
+import type { Kind } from './lifetimes.ts';
 import type { Flaw } from './plugged-kernel.ts';
 import type { Seeded } from './seeded.ts';
 
@@ -111,6 +112,12 @@ export type Deed =
       readonly change: 'unassign' | 'assign' | 'detachEni' | 'deleteEni' | 'foreignEni' | 'strayEni';
       readonly which: number;
     }
+  /** What a node was given to open doors with ends now, before its time. */
+  | { readonly do: 'takeBack'; readonly node: number; readonly kind: Kind }
+  /** Kubelet writes no new tokens for a while. */
+  | { readonly do: 'kubeletSleeps'; readonly node: number; readonly forMs: number }
+  /** Whoever runs the world looks at it. */
+  | { readonly do: 'look' }
   /**
    * Something is done at the nth time from now on that an actor of the node enters a state, while it is in it: what is rarely met by
    * chance is met at every awkward moment. Where the deed picks an actor or an ENI, it is that one.
@@ -142,6 +149,10 @@ export type PlanOptions = PlanKinds & {
   readonly startMs: number;
   /** Pods a node may have addresses for. */
   readonly capacity: number;
+  /** Between two decisions; moments if not told. */
+  readonly gapMs?: (chance: Seeded) => number;
+  /** No decision is made after this instant. */
+  readonly untilMs?: number;
 };
 
 const REFUSALS = [
@@ -190,9 +201,11 @@ export function planOf(chance: Seeded, options: PlanOptions, fates: Seeded): Dec
   const crowd = Math.ceil(options.capacity * chance.pick([0.3, 0.7, 1, 1.3]));
   const set = (pod: string): SetPod => ({ pod, node: 0, made: 0, live: null });
   const sets = [set('set0'), set('set1'), set('set2')] as const;
+  const { gapMs = momentsMs, untilMs = Number.POSITIVE_INFINITY } = options;
   let atMs = options.startMs;
   while (decisions.length < options.decisions) {
     atMs += gapMs(chance);
+    if (atMs > untilMs) break;
     const node = chance.between(0, options.nodes - 1);
     const pods = nodes[node] as Pods;
     turnTide(chance, pods, crowd);
@@ -215,7 +228,7 @@ function turnTide(chance: Seeded, pods: Pods, crowd: number): void {
 }
 
 /** Mostly moments, sometimes a long silence. */
-function gapMs(chance: Seeded): number {
+function momentsMs(chance: Seeded): number {
   const kind = chance.fraction();
   if (kind < 0.25) return chance.between(0, 3);
   if (kind < 0.7) return chance.between(5, 400);

@@ -7,6 +7,7 @@ import { drawAssumptions } from './assumptions.ts';
 import { withChanges } from './changes.ts';
 import { withDrifts } from './drifts.ts';
 import { withLateCalls } from './late-calls.ts';
+import type { Lifetimes } from './lifetimes.ts';
 import { withLosses } from './losses.ts';
 import { withMoments } from './moments.ts';
 import { withOutages } from './outages.ts';
@@ -34,6 +35,11 @@ export type ScenarioOptions = Partial<Omit<PlanKinds, 'dual'>> & {
   readonly hazards?: readonly Hazard[];
   /** Over what the seed says, on every node: for what has to hold under one configuration. */
   readonly settings?: Partial<Settings>;
+  /** Of all that opens doors; without it nothing ends. */
+  readonly lifetimes?: Lifetimes;
+  /** Between two decisions of the plan, and how long decisions are made at all. */
+  readonly gapMs?: (chance: Seeded) => number;
+  readonly lastsMs?: number;
 };
 
 /** Of the steps of a whole run those in which something is asked of the world; the others are its rest. */
@@ -57,6 +63,7 @@ export type Scenario = {
   /** Names of the assumptions whose second side is tried. */
   readonly opposites: readonly string[];
   readonly startMs: number;
+  readonly lifetimes: Lifetimes | null;
   /** Steps after which the rest of the plan is left out. */
   readonly steps: number;
   readonly stepsMin: number;
@@ -114,6 +121,8 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     decisions: options.steps,
     startMs: START_MS + chance.between(0, 3_000),
     capacity: CAPACITY[instanceType] ?? 10,
+    ...(options.gapMs && { gapMs: options.gapMs }),
+    ...(options.lastsMs !== undefined && { untilMs: START_MS + options.lastsMs }),
   };
   const planned = planOf(new Seeded(seed, 'plan'), choices, new Seeded(seed, 'fates'));
   const drifting = kinds.faults ? withDrifts(planned, new Seeded(seed, 'drifts')) : planned;
@@ -133,6 +142,7 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     stack,
     opposites,
     startMs: START_MS,
+    lifetimes: options.lifetimes ?? null,
     steps: options.steps,
     stepsMin: options.stepsMin ?? 0,
     plan,

@@ -25,6 +25,7 @@ import { fakeMetadata } from './fake-metadata.ts';
 import { FakeSandboxes } from './fake-sandboxes.ts';
 import { LatePlan } from './late-plan.ts';
 import { Life } from './life.ts';
+import type { Issuers } from './lifetimes.ts';
 import { reachable } from './outages.ts';
 import { Patience } from './patience.ts';
 import type { Changed, CrashPoint } from './plan.ts';
@@ -35,6 +36,7 @@ import type { Trace } from './trace.ts';
 import type { Report } from './violation.ts';
 import type { VirtualCloud } from './virtual-cloud.ts';
 import { virtualKubernetes } from './virtual-kubernetes.ts';
+import { withLifetimes } from './with-lifetimes.ts';
 import type { Witness } from './witness.ts';
 
 export type Crash = {
@@ -53,6 +55,8 @@ export type SimNodeOptions = {
   readonly seed: number;
   readonly cloud: VirtualCloud;
   readonly apiServer: FakeKubernetes;
+  /** null: nothing that opens doors ends. */
+  readonly issuers: Issuers | null;
   readonly witness: Witness;
   readonly trace: Trace;
   readonly report: Report;
@@ -357,6 +361,12 @@ export class SimNode {
     this.system?.cordon(cordoned);
   }
 
+  /** All that are alive. */
+  get actors(): readonly AnyActorRef[] {
+    const all = [...this.#actors.values(), ...this.#children];
+    return all.filter((ref) => ref.getSnapshot()?.status === 'active');
+  }
+
   /** The snapshot of a singleton of this life; undefined before it exists. */
   snapshot(chart: 'kernelKeeper' | 'node' | 'eniFactory' | 'idlePool' | 'leases'): AnyMachineSnapshot | undefined {
     return this.#actors.get(chart)?.getSnapshot() as AnyMachineSnapshot | undefined;
@@ -492,7 +502,7 @@ export class SimNode {
   }
 
   #ports(life: Life): NodePorts {
-    const { apiServer, cloud, witness, report, log } = this.#options;
+    const { apiServer, cloud, issuers, witness, report, log } = this.#options;
     const chance = this.#chance;
     const kubernetesChance = new Seeded(this.#options.seed, `api server ${this.index} ${life.number}`);
     const defective = (): boolean => this.defective;
@@ -511,12 +521,28 @@ export class SimNode {
       return 'planted by the simulation';
     };
     let tokens = 0;
+    const metadataFailing = (): string | null =>
+      life.nowMs() < this.awayUntilMs.metadata ? 'no route to host' : once('metadata')();
+    const { instanceId } = this;
+    const endingChance = new Seeded(this.#options.seed, `lifetimes ${this.index} ${life.number}`);
+    const ending =
+      issuers === null
+        ? null
+        : withLifetimes({
+            ...{ cloud, instanceId, life, issuers, failing: metadataFailing },
+            delayMs: () => endingChance.between(1, 8),
+            fraction: () => endingChance.fraction(),
+          });
     return {
       cloud: fakeCloud({
         cloud,
         life,
         timeoutMs: this.settings.callTimeoutMs,
         wireMs: () => (chance.chance(0.02) ? chance.between(500, 8_000) : chance.between(1, 5)),
+        ...(ending !== null &&
+          issuers !== null && {
+            keys: { credentials: ending.credentials, opens: (id: string) => issuers.opens('key', id, instanceId) },
+          }),
         tap: {
           sending: (api, input, clientToken) => {
             calls.sending(api, input, clientToken);
@@ -531,13 +557,9 @@ export class SimNode {
           settled: (api, input, clientToken, outcome) => calls.settled(api, input, clientToken, outcome),
         },
       }),
-      metadata: fakeMetadata({
-        cloud,
-        instanceId: this.instanceId,
-        life,
-        delayMs: () => chance.between(1, 8),
-        failing: () => (life.nowMs() < this.awayUntilMs.metadata ? 'no route to host' : once('metadata')()),
-      }),
+      metadata:
+        ending?.metadata ??
+        fakeMetadata({ cloud, instanceId, life, delayMs: () => chance.between(1, 8), failing: metadataFailing }),
       store: crashStore({
         disk: this.disk,
         life,
@@ -577,6 +599,7 @@ export class SimNode {
               ? kubernetesChance.between(500, 9_000)
               : kubernetesChance.between(1, 20),
         failing: once('kubernetes'),
+        ...(ending !== null && { guarded: ending.guarded }),
         leavesOut: () => {
           this.shortLists -= 1;
           return this.shortLists >= 0;

@@ -44,6 +44,8 @@ export class VirtualCloud {
     wireMs: number,
     taps: {
       readonly lost: () => boolean;
+      /** Why it is turned away before anybody looks at it, or null; asked as it arrives. */
+      readonly refused?: () => string | null;
       /** Whether, and how, this call is late; asked as it arrives. */
       readonly late: () => Lateness | null;
       readonly carriedOut: () => void;
@@ -58,6 +60,8 @@ export class VirtualCloud {
     };
     this.clock.after(wireMs, () => {
       if (taps.lost()) return;
+      const refusal = taps.refused?.() ?? null;
+      if (refusal !== null) return taps.answered(refusedAnswer(refusal, this.clock.nowMs()));
       const late = taps.late();
       if (late !== null) {
         this.#keep(call, late.lateMs);
@@ -139,4 +143,9 @@ export class VirtualCloud {
 function lostAnswer(answerMs: number): Answer<never> {
   const result = { ok: false as const, code: '', message: '', status: 0 };
   return { kind: 'answer', requestId: '', answerMs, result, instead: { drop: 'close' } };
+}
+
+function refusedAnswer(code: string, answerMs: number): Answer<never> {
+  const result = { ok: false as const, code, message: 'the key is not known, or has ended', status: 403 };
+  return { kind: 'answer', requestId: 'turned-away', answerMs, result, instead: null };
 }

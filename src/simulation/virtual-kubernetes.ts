@@ -17,8 +17,10 @@ export function virtualKubernetes(options: {
   readonly failing: () => string | null;
   /** Whether a list leaves a pod out. */
   readonly leavesOut: () => boolean;
+  /** What stands before each call; nothing if not told. */
+  readonly guarded?: <T>(call: () => Promise<T>) => Promise<T>;
 }): Kubernetes {
-  const { server, life, delayMs, failing, leavesOut } = options;
+  const { server, life, delayMs, failing, leavesOut, guarded = (call) => call() } = options;
   const answered = <T>(what: string, signal: AbortSignal, read: () => Promise<T>): Promise<T> =>
     life.promise((resolve, reject) => {
       const abort = (): void => reject(Object.assign(new Error(`${what} was aborted`), { name: 'AbortError' }));
@@ -28,7 +30,7 @@ export function virtualKubernetes(options: {
         signal.removeEventListener('abort', abort);
         const failure = failing();
         if (failure !== null) reject(new EnactorError('kubernetes', `${what}: ${failure}`));
-        else void read().then(resolve, reject);
+        else void guarded(read).then(resolve, reject);
       });
     });
   return {

@@ -33,6 +33,7 @@ import type { EniSnapshot } from './book-watch.ts';
 import { FakeKubernetes } from './fake-kubernetes.ts';
 import { HostWatch } from './host-watch.ts';
 import { Kubelet } from './kubelet.ts';
+import { Issuers } from './lifetimes.ts';
 import { MET } from './moments.ts';
 import type { Decision, Deed } from './plan.ts';
 import type { Scenario } from './scenario.ts';
@@ -45,7 +46,7 @@ import { VirtualCloud } from './virtual-cloud.ts';
 import { Witness } from './witness.ts';
 
 /** Long enough for every back-off, hold-down and time-out to end, and for what they kept waiting to be done. */
-const CALM_MS = 9 * 60_000;
+export const CALM_MS = 9 * 60_000;
 /** How long the rest is watched unless told otherwise: the periods of the actors repeat within less. */
 const WATCH_MS = 6 * 60_000;
 /** Another actor has taken over by then, and looked at what is left. */
@@ -73,6 +74,10 @@ export type WorldOptions = {
   readonly stepsMax?: number;
   /** How long the world is watched once it has come to rest. */
   readonly watchMs?: number;
+  /** How long it is left alone before it has to be at rest. */
+  readonly calmMs?: number;
+  /** Told whenever the plan says so. */
+  readonly onLook?: (world: World) => void;
 };
 
 export class World {
@@ -83,6 +88,8 @@ export class World {
   readonly nodes: readonly SimNode[];
   readonly kubelet: Kubelet;
   readonly apiServer = new FakeKubernetes();
+  /** null: nothing that opens doors ends. */
+  readonly issuers: Issuers | null;
   steps = 0;
   /** Decisions of the plan that were carried out. */
   decided = 0;
@@ -115,6 +122,8 @@ export class World {
       this.witness.happened(event);
       if (event.type === 'eniCreated' && !this.witness.outOfBand) this.#checkSlots(event.eniId);
     });
+    const { lifetimes } = scenario;
+    this.issuers = lifetimes === null ? null : new Issuers(lifetimes, this.clock.nowMs, report);
     this.nodes = scenario.topology.instances.map(
       ({ instanceId }, index) =>
         new SimNode({
@@ -125,6 +134,7 @@ export class World {
           seed: scenario.seed,
           cloud: this.cloud,
           apiServer: this.apiServer,
+          issuers: this.issuers,
           witness: this.witness,
           trace: this.trace,
           report,
@@ -169,12 +179,13 @@ export class World {
       node.awayUntilMs = { cloud: 0, metadata: 0 };
     }
     await this.#settled();
-    await this.#until(this.clock.nowMs() + CALM_MS / 3);
+    const { calmMs = CALM_MS } = this.#options;
+    await this.#until(this.clock.nowMs() + calmMs / 3);
     for (const node of this.nodes)
       for (const container of [...this.kubelet.of(node.index)])
         if (container.unsure) this.kubelet.del(node.index, container.id);
     await this.#settled();
-    await this.#until(this.clock.nowMs() + (2 * CALM_MS) / 3);
+    await this.#until(this.clock.nowMs() + (2 * calmMs) / 3);
     if (this.violation !== null) return;
     this.#checkRest();
     if (this.violation !== null) return;
@@ -370,6 +381,15 @@ export class World {
         return;
       case 'outOfBand':
         if (node !== undefined) this.#outOfBand(node, decision, who);
+        return;
+      case 'takeBack':
+        if (node !== undefined) this.issuers?.takeBack(decision.kind, node.instanceId);
+        return;
+      case 'kubeletSleeps':
+        if (node !== undefined) this.issuers?.kubeletSleeps(node.instanceId, decision.forMs);
+        return;
+      case 'look':
+        this.#options.onLook?.(this);
         return;
       case 'ambush':
         node?.ambush(decision.state, decision.nth, (met) => {

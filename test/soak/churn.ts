@@ -42,6 +42,8 @@ const STATEFUL = 2;
 const LOW_TIDE = 2;
 const PROGRESS_MS = 5_000;
 const SERVING_MS = 60_000;
+/** Lives in a row that may end before they serve: on a machine that is busy no life might ever come so far. */
+const UNSERVED_MAX = 2;
 const WATCH_MS = 100;
 /** Longer than this a timer of ours is late only where the whole machine stands still: what was measured meanwhile tells nothing of the node. */
 const HELD_UP_MS = 1_000;
@@ -115,6 +117,8 @@ class Churn {
   /** Mischief and pods end apart: first nothing is broken any more, then it is looked at what lives. */
   readonly #over = new AbortController();
   #longestGapMs = 0;
+  /** Lives in a row that have not served. */
+  #unserved = 0;
   /** When each address lost its last ping without an excuse. */
   readonly #lostMs = new Map<string, number>();
   #flood = true;
@@ -210,6 +214,11 @@ class Churn {
     const { node } = this.#runtime;
     const longestMs = short ? 3_000 : 12_000;
     while (await this.#pause(random.chance(0.15) ? random.between(20, 700) : random.between(1_000, longestMs))) {
+      if (this.#unserved > UNSERVED_MAX) {
+        await node.whenServing(SERVING_MS);
+        this.#unserved = 0;
+        continue;
+      }
       const daemon = node.daemon;
       if (daemon === null || daemon.pid === null) throw new Error('there is no daemon to kill');
       // One that has only begun ends by the signal itself.
@@ -234,12 +243,14 @@ class Churn {
     const { node } = this.#runtime;
     const startMs = performance.now();
     const daemon = node.startDaemon();
+    this.#unserved += 1;
     void (async () => {
       while (node.daemon === daemon && daemon.pid !== null) {
         if (await isServing(node.debugSocket)) {
           if (node.daemon !== daemon || daemon.pid === null) return;
           const nowMs = performance.now();
           this.#excuses.serves(nowMs);
+          this.#unserved = 0;
           this.#count.startMaxMs = Math.max(this.#count.startMaxMs, nowMs - startMs);
           return;
         }
