@@ -87,7 +87,7 @@ export const configKeys = {
   waiting_max: live(1_000),
   inputs_max: restart(4_096),
   debug_commands: live(true),
-  rate_limit: restart({}),
+  rate_limit: live({}),
   service_cidr: live(said('not told to plugins')),
   eni_link_kinds: restart(['device']),
   reply_paths: restart(true),

@@ -23,10 +23,11 @@ import type { Store } from '../ports/store.ts';
 import { withAddNotices } from './add-notices.ts';
 import { backendOver } from './backend.ts';
 import { systemClock } from './clock.ts';
-import { ConfigKeeper } from './config-keeper.ts';
+import { ConfigKeeper, type Take } from './config-keeper.ts';
 import { CONFLIST_NAME, installConflist } from './conflist.ts';
 import { type Exclusive, exclusive } from './exclusive.ts';
 import type { Flags } from './flags.ts';
+import { followConfig, hearOverlay } from './follow-config.ts';
 import { Gate } from './gate.ts';
 import { beat } from './heartbeat.ts';
 import { kubernetesLater } from './kubernetes-later.ts';
@@ -36,6 +37,7 @@ import { nodePorts } from './node-ports.ts';
 import { NodeRoom } from './node-room.ts';
 import { nodeService } from './node-service.ts';
 import { Notices } from './notices.ts';
+import { rememberedOverlay, rememberOverlay } from './overlay-memory.ts';
 import { carryOutPendingDeletes } from './pending-deletes.ts';
 import { PodAnnotator } from './pod-annotator.ts';
 import { PodCopies } from './pod-copies.ts';
@@ -56,6 +58,8 @@ const CONFLIST_MS = 2_000;
 const NOTICES_MS = 500;
 const HERALD_MS = 1_000;
 const HERALD_MIN_MS = 100;
+/** How long the first start of a node waits to hear whether it has an overlay. */
+const OVERLAY_MS = 5_000;
 
 /**
  * Runs until `stop` fires; `onStarted` is called when everything is in place. Rejects with what kept it from starting or from going
@@ -67,10 +71,11 @@ export async function runDaemon(
   stop: AbortSignal,
   onStarted: () => void,
 ): Promise<void> {
-  const keeper = new ConfigKeeper(flags);
-  const { config } = keeper;
-  log.setLevel(config.logLevel);
-  for (const { key, why } of config.notes) log.warn({ config: flags.config, key }, why);
+  const keeper = new ConfigKeeper({
+    ...{ flags, log, clock: systemClock, remembered: rememberedOverlay(flags.dataDir) },
+    remember: (overlay) => rememberOverlay(flags.dataDir, overlay),
+  });
+  log.setLevel(keeper.config.logLevel);
   const { store, restoreLock, release } = await exclusive(join(flags.dataDir, 'db'), flags.lockFile, stop, (opened) => {
     log.info({}, 'there is room: the database is open');
     tellSetAside(opened, log);
@@ -85,16 +90,8 @@ export async function runDaemon(
     if (failing === null) await refuseNewerStore(store);
     else log.error({ ...failing }, 'the database cannot be opened yet: nothing is served until there is room');
     tellSetAside(store, log);
-    const { settings, serviceCidr } = config;
-    const pods = new NodePods(systemClock);
-    const room = new NodeRoom({
-      clock: systemClock,
-      holdMs: settings.fullNodeHoldMs,
-      reservationsYield: settings.reservationsYield,
-      wanting: () => pods.census()?.wanting ?? null,
-    });
-    const told = new ToldBeside({ refusals, pods, room, fullNode: settings.fullNode });
-    const introspection = () => (system === null ? null : told.beside(system.introspection));
+    let told: ToldBeside | null = null;
+    const introspection = () => (system === null ? null : (told?.beside(system.introspection) ?? null));
     const report = () => introspection()?.report() ?? null;
     const servers = await startServers(flags, refusals.over(gate.front), introspection, {
       log,
@@ -111,8 +108,29 @@ export async function runDaemon(
         component: 'enactord',
         host: flags.nodeName,
       });
-      const ports = nodePorts(flags, config, store, kubernetesLater(connecting), log, metrics.called);
-      system = startNode({ ports, settings: config.settings, answered: metrics.answered });
+      const end = AbortSignal.any([stop, ending.signal]);
+      setMaxListeners(0, end); // one for each loop below
+      const overlay = hearOverlay(flags, keeper, kubernetesLater(connecting), log, end);
+      // The first start of a node has to know; later ones remember.
+      if (!keeper.knowsOverlay) await Promise.race([overlay.first, connecting.then(() => waited(OVERLAY_MS, end))]);
+      const { config } = keeper;
+      const { settings } = config;
+      log.setLevel(config.logLevel);
+      for (const { key, why } of config.notes) log.warn({ config: flags.config, key }, why);
+      const pods = new NodePods(systemClock);
+      const room = new NodeRoom({
+        clock: systemClock,
+        holdMs: settings.fullNodeHoldMs,
+        get reservationsYield() {
+          return keeper.config.settings.reservationsYield;
+        },
+        wanting: () => pods.census()?.wanting ?? null,
+      });
+      told = new ToldBeside({ refusals, pods, room, fullNode: settings.fullNode });
+      const limits = () => keeper.config.rateLimits;
+      const ports = nodePorts(flags, config, limits, store, kubernetesLater(connecting), log, metrics.called);
+      system = startNode({ ports, settings, answered: metrics.answered });
+      overlay.onCordon(system.cordon);
       log.info({ node: flags.nodeName, ms: Math.round(performance.now()), ...memory() }, 'daemon started');
       const kubernetes = await connecting;
       const { allocator } = system;
@@ -122,20 +140,28 @@ export async function runDaemon(
       const status = () => report()?.readiness ?? readinessOf(null, null, settings.fullNode);
       const clock = systemClock;
       const notices = new Notices({ kubernetes, clock, log: log.part('notices') });
-      const backend = {
-        ...backendOver({ allocator, kubernetes, copies, nodeName, serviceCidr, reservations: settings, ipType }),
-        ...nodeService({ allocator, report, status, clock, log }),
+      const openGate = ({ serviceCidr, settings: reservations }: Config): void => {
+        const backend = {
+          ...backendOver({ allocator, kubernetes, copies, nodeName, serviceCidr, reservations, ipType }),
+          ...nodeService({ allocator, report, status, clock, log }),
+        };
+        gate.open(
+          withAddNotices(backend, {
+            ...{ notices, copies, clock, afterMs: settings.eventAfterMs },
+            why: (pod) => introspection()?.why(pod).answer ?? null,
+            isServed: (containerId, ifName) => allocator.lease(containerId, ifName) !== null,
+          }),
+        );
       };
-      gate.open(
-        withAddNotices(backend, {
-          ...{ notices, copies, clock, afterMs: settings.eventAfterMs },
-          why: (pod) => introspection()?.why(pod).answer ?? null,
-          isServed: (containerId, ifName) => allocator.lease(containerId, ifName) !== null,
-        }),
-      );
+      openGate(config);
       onStarted();
-      const end = AbortSignal.any([stop, ending.signal]);
-      setMaxListeners(0, end); // one for each loop below
+      const { changeSettings } = system;
+      const take: Take = (changed, signal) => changeSettings(changed.settings, signal);
+      const taken = (changed: Config): void => {
+        log.setLevel(changed.logLevel);
+        openGate(changed);
+      };
+      followConfig({ flags, keeper, kubernetes, log, take, taken }, end);
       const heart = { dataDir: flags.dataDir, bootIdFile: flags.bootIdFile, clock: systemClock, log };
       const beats = async () => (status().Code === 0 ? await beat(heart) : undefined);
       void every(HEARTBEAT_PERIOD_MS, end, beats, system.whenServing(end));
@@ -176,6 +202,8 @@ export async function runDaemon(
     log.info({}, 'daemon stopped');
   }
 }
+
+const waited = (ms: number, end: AbortSignal): Promise<void> => sleep(ms, undefined, { signal: end }).catch(() => {});
 
 type Paths = Pick<Servers, 'restore'> & Pick<Exclusive, 'restoreLock'>;
 

@@ -18,6 +18,8 @@ import { LOG_LEVELS, type LogLevel } from '../core/log-level.ts';
 export type Flags = {
   readonly config: string;
   readonly nodeName: string;
+  /** Where the overlay is that the node's label names. */
+  readonly namespace: string;
   readonly dataDir: string;
   readonly grpcSocket: string;
   readonly jsonSocket: string;
@@ -55,6 +57,7 @@ const program = () =>
     .description('Gives the pods of this node addresses of the VPC.')
     .option('--config <path>', 'configuration file, JSON', '/etc/eni/eni_conf')
     .addOption(new Option('--node-name <name>', 'this node as the API server knows it').env('NODE_NAME'))
+    .addOption(new Option('--namespace <name>', 'of the overlay').env('POD_NAMESPACE').default('kube-system'))
     .option('--data-dir <path>', 'directory of the database and of noted deletions', '/var/lib/cni/enactor')
     .option('--grpc-socket <path>', 'socket of the gRPC service', '/var/run/eni/eni.socket')
     .option('--json-socket <path>', 'socket of the same service as JSON over HTTP', '/var/run/eni/enactor.socket')
@@ -124,6 +127,7 @@ export function parseFlags(argv: readonly string[]): Flags {
   const flags: Flags = {
     config: path('config', '--config'),
     nodeName: text('nodeName'),
+    namespace: text('namespace') || 'kube-system',
     dataDir: path('dataDir', '--data-dir'),
     grpcSocket: socket('grpcSocket', '--grpc-socket'),
     jsonSocket: socket('jsonSocket', '--json-socket'),

@@ -21,9 +21,11 @@ import { systemEntropy } from './entropy.ts';
 import type { Flags } from './flags.ts';
 import { nodeCredentials } from './node-credentials.ts';
 
+/** @param config at start @param rateLimits those that hold at the moment */
 export function nodePorts(
   flags: Flags,
   config: Config,
+  rateLimits: () => Config['rateLimits'],
   store: Store,
   kubernetes: Kubernetes,
   log: RootLog,
@@ -47,7 +49,7 @@ export function nodePorts(
     endpointType: flags.endpointType,
     scheme: flags.cloudScheme,
     timeoutMs: config.settings.callTimeoutMs,
-    rateLimits: config.rateLimits,
+    rateLimits,
     minuteMs: config.minuteMs,
     onCall,
   });

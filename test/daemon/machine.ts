@@ -50,7 +50,13 @@ export class Machine {
 
   /** Starts `dist/enactord.js`; a flag that is given here wins. */
   start(
-    flags: Partial<Paths> & { cniConfDir?: string; cloudUrl?: string; metadataUrl?: string } = {},
+    flags: Partial<Paths> & {
+      cniConfDir?: string;
+      cloudUrl?: string;
+      metadataUrl?: string;
+      /** Flags as they are typed: the last one of a name wins. */
+      more?: readonly string[];
+    } = {},
     cwd = this.dir,
     nodeArgs: readonly string[] = [],
   ): DaemonRun {
@@ -64,6 +70,7 @@ export class Machine {
       ...['--grpc-socket', paths.grpcSocket, '--json-socket', paths.jsonSocket],
       ...['--metadata-url', `${flags.metadataUrl ?? this.cloud.url}/metadata/${INSTANCE}`, '--cloud-scheme', 'http'],
       ...['--ecs-endpoint', host, '--vpc-endpoint', host, '--cni-conf-dir', flags.cniConfDir ?? join(this.dir, 'cni')],
+      ...(flags.more ?? []),
     ];
     const run = new DaemonRun(args, cwd, join(this.dir, `log-${this.#running.length}`), paths.debugSocket);
     this.#running.push(run);

@@ -18,9 +18,12 @@ const FORBIDDEN_MS = 60_000;
 /** Things a node may not do, remembered at most. */
 const FORBIDDEN_MAX = 256;
 
+/** Requests a minute by API; a function tells those that hold at the moment. */
+export type RateOverrides = Readonly<Record<string, number>> | (() => Readonly<Record<string, number>>);
+
 export type CallTurnsOptions = {
-  /** Requests a minute by API, over the built-in ones. */
-  readonly rateLimits: Readonly<Record<string, number>>;
+  /** Over the built-in ones. */
+  readonly rateLimits: RateOverrides;
   /** How long a minute lasts: shorter where everything is sped up. */
   readonly minuteMs?: number;
   /** Monotonic. */
@@ -30,7 +33,7 @@ export type CallTurnsOptions = {
 
 type Waiter = { readonly go: () => void };
 type Api = {
-  readonly perMinute: number;
+  perMinute: number;
   tokens: number;
   atMs: number;
   restUntilMs: number;
@@ -121,14 +124,23 @@ export class CallTurns {
 
   #state(api: CloudApi): Api {
     const known = this.#apis.get(api);
-    if (known !== undefined) return known;
-    const perMinute = this.#options.rateLimits[api] ?? apiRates[api];
+    const perMinute = this.#perMinute(api);
+    if (known !== undefined) {
+      known.perMinute = perMinute;
+      return known;
+    }
     const state: Api = {
       ...{ perMinute, tokens: sizeOf(perMinute), atMs: this.#nowMs(), restUntilMs: -Infinity, throttles: 0 },
       ...{ waiting: new Map(), timer: null },
     };
     this.#apis.set(api, state);
     return state;
+  }
+
+  #perMinute(api: CloudApi): number {
+    const { rateLimits } = this.#options;
+    const own = typeof rateLimits === 'function' ? rateLimits() : rateLimits;
+    return own[api] ?? apiRates[api];
   }
 
   #leave(state: Api, who: string, waiter: Waiter): void {

@@ -31,7 +31,7 @@ import { alreadyDone } from '../../core/cloud-errors.ts';
 import type { CloudEni, InstanceLimits, VSwitch } from '../../core/eni.ts';
 import { type Cloud, CloudError, type CreateEni, type EniFilter } from '../../ports/cloud.ts';
 import type { Credentials } from '../../ports/credentials.ts';
-import { CallTurns } from './call-turns.ts';
+import { CallTurns, type RateOverrides } from './call-turns.ts';
 import { ClockSkew } from './clock-skew.ts';
 import { canonical, cloudEni } from './cloud-eni.ts';
 import { type OnCall, type RpcClient, rpcClient } from './rpc-client.ts';
@@ -58,7 +58,7 @@ export type EcsOptions = {
   /** Bound on one call, in milliseconds. */
   readonly timeoutMs: number;
   /** Requests per minute by API, over the built-in ones. */
-  readonly rateLimits: Readonly<Record<string, number>>;
+  readonly rateLimits: RateOverrides;
   /** How long a minute of theirs lasts. */
   readonly minuteMs?: number;
   /** Default: of its own, with the two above. */
