@@ -111,7 +111,7 @@ export class ConfigKeeper {
   async follow(take: Take, news: (news: ConfigNews) => void, end: AbortSignal): Promise<void> {
     this.#take = take;
     this.#news = news;
-    for (const { key, why, source } of this.#refusals) this.#tellRefused(source, key, why);
+    if (this.#refusals.length > 0) this.#tellRefused(this.#refusals);
     const ended = aborted(end);
     let failed = '';
     while (!end.aborted) {
@@ -243,14 +243,18 @@ export class ConfigKeeper {
   #refuse(problems: readonly ConfigProblem[]): void {
     const known = (one: ConfigProblem) =>
       this.#refusals.find(({ source, key, why }) => source === one.source && key === one.key && why === one.why);
-    for (const one of problems) if (known(one) === undefined) this.#tellRefused(one.source, one.key, one.why);
+    const fresh = problems.filter((one) => known(one) === undefined);
+    if (fresh.length > 0) this.#tellRefused(fresh);
     this.#refusals = problems.map((one) => known(one) ?? one);
   }
 
-  #tellRefused(source: string, key: string, why: string): void {
-    this.#parts.log.error({ source, key, why }, 'a configuration is refused: what was before holds');
-    const what = key === '' ? source : `${key} (${source})`;
-    this.#news({ type: 'Warning', reason: 'ConfigError', message: `refused, what was before holds: ${what}: ${why}` });
+  /** One event for all of them: those of one reason would overwrite each other. */
+  #tellRefused(problems: readonly ConfigProblem[]): void {
+    for (const { source, key, why } of problems)
+      this.#parts.log.error({ source, key, why }, 'a configuration is refused: what was before holds');
+    const all = problems.map(({ source, key, why }) => `${key === '' ? source : `${key} (${source})`}: ${why}`);
+    const message = `refused, what was before holds: ${all.join('; ')}`;
+    this.#news({ type: 'Warning', reason: 'ConfigError', message });
   }
 
   #overlayReport(): OverlayReport {
