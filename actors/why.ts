@@ -85,8 +85,9 @@ function answerOf(root: NodeRef, why: Omit<Why, 'answer'>, trail: Trail | null):
   const { pod, leases, requests, nextTryMs } = why;
   const [request] = requests;
   if (request !== undefined) {
-    const next = nextTryMs === null ? '' : `; next try at ${timeOfDay(nextTryMs)}`;
-    return `${pod} waits since ${timeOfDay(request.sinceMs)}, until ${timeOfDay(request.untilMs)}: ${request.reason}${next}`;
+    const next = nextTryMs === null ? '' : timeOfDay(nextTryMs);
+    const told = next === '' || request.reason.includes(next) ? '' : `; next try at ${next}`;
+    return `${pod} waits since ${timeOfDay(request.sinceMs)}, until ${timeOfDay(request.untilMs)}: ${request.reason}${told}`;
   }
   const [lease] = leases;
   if (lease !== undefined) {

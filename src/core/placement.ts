@@ -271,7 +271,7 @@ function settleForLess(
       reasons.set(requestId, waitingReason(byFill, policy, nowMs));
       if (yielding.length > 0 && chanceMs > nowMs) lastChancesMs.push(chanceMs);
     } else if (growsAtMs === never) moves.push({ type: 'refuse', requestId, failure: full(byFill, policy) });
-    else moves.push({ type: 'refuse', requestId, failure: holds.lastFailure ?? allDry(policy) });
+    else moves.push({ type: 'refuse', requestId, failure: nextTry(holds.lastFailure ?? allDry(policy), growsAtMs) });
   }
   return { moves, reasons, lastChancesMs };
 }
@@ -303,7 +303,13 @@ const notSure: Failure = { code: 'notReady', detail: 'no address is left that is
 
 const allDry = ({ vSwitchIds }: PlacementPolicy): Failure => ({
   code: 'vSwitchEmpty',
-  detail: `no address left in ${vSwitchIds.join(', ')}; asked again later`,
+  detail: `no address left in ${vSwitchIds.join(', ')}`,
+});
+
+/** Whoever reads it, in the runtime's error or in an event of the pod, learns when asking again may help. */
+const nextTry = ({ code, detail }: Failure, atMs: number): Failure => ({
+  code,
+  detail: `${detail}; next try at ${timeOfDay(atMs)}`,
 });
 
 function full(enis: readonly EniSummary[], policy: PlacementPolicy): Failure {
@@ -324,8 +330,11 @@ function waitingReason(enis: readonly EniSummary[], { vSwitchIds, holds }: Place
   if (inPhase('leaving') !== undefined) return 'an ENI is on its way out and holds its slot until it is gone';
   const holding = inPhase('holding');
   if (holding !== undefined) return `an ENI backs off after a failed call: ${holding.lastFailure?.detail ?? 'unknown'}`;
-  if (vSwitchIds.every((id) => holdEndMs(holds, id) > nowMs)) return `every vSwitch is on hold${failure}`;
+  const ends = vSwitchIds.map((id) => holdEndMs(holds, id));
+  if (ends.every((endMs) => endMs > nowMs))
+    return `every vSwitch is on hold, the first until ${timeOfDay(Math.min(...ends))}${failure}`;
   const held = enis.find((eni) => freeOf(eni) > 0 && holdEndMs(holds, eni.vSwitchId) > nowMs);
-  if (held !== undefined) return `${held.eniId} has room in ${held.vSwitchId}, which is on hold${failure}`;
+  if (held !== undefined)
+    return `${held.eniId} has room in ${held.vSwitchId}, which is on hold until ${timeOfDay(holdEndMs(holds, held.vSwitchId))}${failure}`;
   return `addresses are under way${failure}`;
 }

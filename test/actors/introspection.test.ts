@@ -132,7 +132,7 @@ t.test('introspection: why a pod waits: what was considered, what refuses, when 
       ...{ verdict: 'refuses', why: /^every vSwitch ran dry; the first is asked again at/ },
     },
   );
-  t.match(why.answer, /^default\/a waits since .*every vSwitch is on hold.*IpNotEnough.*; next try at \d\d:/s);
+  t.match(why.answer, /^default\/a waits since .*every vSwitch is on hold, the first until \d\d:.*IpNotEnough/s);
   gone.abort();
   await t.rejects(asked, { code: 'cancelled' });
   t.match(lab.node.introspection.why('default/a'), {

@@ -120,9 +120,11 @@ t.test(
     const dry = policy({ holds: held('vsw-1', 'vsw-2') });
     const waits = place(pods(1), 0, [], dry, NOW);
     t.same(waits.moves, []);
-    t.match(waits.reasons.get('r0'), /every vSwitch is on hold: IpNotEnough/);
+    t.match(waits.reasons.get('r0'), /^every vSwitch is on hold, the first until 00:00:11 UTC: IpNotEnough$/);
     const refused = place(pods(1, NOW + 500), 0, [], dry, NOW);
-    t.match(refused.moves, [{ type: 'refuse', failure: { code: 'vSwitchEmpty', detail: 'IpNotEnough' } }]);
+    t.match(refused.moves, [
+      { type: 'refuse', failure: { code: 'vSwitchEmpty', detail: /^IpNotEnough; next try at 00:00:11 UTC$/ } },
+    ]);
     const unnamed = place(
       pods(1, NOW + 500),
       0,
@@ -143,7 +145,7 @@ t.test('placement: who waits is told what for, and the last cause with it', asyn
   t.match(reason([under], { ...noHolds, lastFailure }), /^addresses are under way: IpNotEnough$/);
   t.match(
     reason([under, eni(1, { bound: 2 })], held('vsw-1')),
-    /^eni-1 has room in vsw-1, which is on hold: IpNotEnough$/,
+    /^eni-1 has room in vsw-1, which is on hold until 00:00:11 UTC: IpNotEnough$/,
   );
 });
 
