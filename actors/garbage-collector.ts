@@ -12,21 +12,25 @@ import type { Allocator } from '../src/ports/allocator.ts';
 import type { Pod } from '../src/ports/kubernetes.ts';
 import { garbageCollectorMachine } from '../statecharts/garbage-collector.ts';
 import type { Collected } from '../statecharts/garbage-collector-context.ts';
-import { readReservations } from './leases-on-disk.ts';
+import { readCoolDowns, readReservations } from './leases-on-disk.ts';
 import type { NodePorts } from './ports.ts';
 
 /** Questions to the API server at once: a node of 250 pods that all went must not be a burst of 250. */
 const QUESTIONS_MAX = 4;
+/** An address that our books lack for so long has left for good: no answer of the cloud is so late. */
+const REST_KEPT_MS = 3_600_000;
 
 export type GarbageCollectorHands = Pick<NodePorts, 'kubernetes' | 'sandboxes' | 'store' | 'clock' | 'log'> & {
   readonly nodeName: string;
   /** The bound leases; those that hold addresses back for a pod nobody can name are none of ours. */
   readonly leases: () => readonly Lease[];
+  /** Addresses of our ENIs; null when nobody can tell. */
+  readonly owned: () => ReadonlySet<string> | null;
   readonly allocator: Pick<Allocator, 'release' | 'lease'>;
 };
 
 export function garbageCollectorLogic(hands: GarbageCollectorHands) {
-  const { kubernetes, sandboxes, store, clock, log, nodeName, leases, allocator } = hands;
+  const { kubernetes, sandboxes, store, clock, log, nodeName, leases, owned, allocator } = hands;
   const look = async (suspect: Suspect, signal: AbortSignal): Promise<SecondLook> => {
     const { namespace, name } = suspect.pod;
     const lease = allocator.lease(suspect.containerId, suspect.ifName);
@@ -66,6 +70,23 @@ export function garbageCollectorLogic(hands: GarbageCollectorHands) {
     await store.write(ended.map(([key]) => ({ type: 'del', in: 'reservations', key })));
     return all.filter((one) => !ended.includes(one)).map(([, reservation]) => reservation);
   };
+  /**
+   * A rest that is over still says that the address was given back, for as long as it is ours (rebuild.ts). What we gave back to the cloud
+   * long ago is remembered by nobody else: on a large vSwitch that would be more every day.
+   */
+  const forgetRests = async (): Promise<void> => {
+    const rests = await readCoolDowns(store);
+    const ours = owned();
+    if (ours === null) return;
+    const over = [...rests].filter(([ip, untilMs]) => untilMs < clock.nowMs() - REST_KEPT_MS && !ours.has(ip));
+    const ops = over.map(([key]) => ({ type: 'del', in: 'coolDowns', key }) as const);
+    await store.write(ops, { synced: false });
+  };
+  /** No pass is given up for it. */
+  const tidied = (): Promise<void> =>
+    forgetRests().catch((error: unknown) => {
+      log.debug({ failure: failureOf(error) }, 'rests that are over stay on record');
+    });
   /** Its pod runs on another node now. An answer that does not come keeps the reservation. */
   const isElsewhere = async ({ pod }: Reservation, signal: AbortSignal): Promise<boolean> => {
     const [namespace = '', name = ''] = pod.split('/');
@@ -82,6 +103,7 @@ export function garbageCollectorLogic(hands: GarbageCollectorHands) {
           const [found, reservations] = await Promise.all([
             kubernetes.listNodePods(nodeName, signal),
             reservationsNow(),
+            tidied(),
           ]);
           const pods = found.map(sightingOf);
           log.debug({ leases: held.length, pods: pods.length }, 'leases compared with pods');

@@ -2,6 +2,7 @@
 import type { AnyActorRef } from 'xstate';
 import { isHeldBack } from '../src/core/held-back.ts';
 import type { Lease } from '../src/core/lease.ts';
+import { knownIps } from '../src/core/pairs.ts';
 import { REMEMBERED_ENI_VERSION, type RememberedEni, sureIps } from '../src/core/remembered-eni.ts';
 import { type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { EniContext } from '../statecharts/eni-context.ts';
@@ -40,6 +41,14 @@ export function livingIn(root: NodeRef, nodeIp: string): LivingNode {
 export function knownEnisOf(root: NodeRef): ReadonlySet<string> {
   const all = childrenOf(root.system.get(ENI_FACTORY)).filter(([id]) => id.startsWith('eni:'));
   return new Set(all.flatMap(([, { context }]) => (context as EniContext).eniId ?? []));
+}
+
+/** Addresses, each half by itself, of all ENIs that have an actor; null when nobody can tell. */
+export function ownedIn(root: NodeRef): ReadonlySet<string> | null {
+  const factory = root.system.get(ENI_FACTORY) as AnyActorRef | undefined;
+  if (factory?.getSnapshot().status !== 'active') return null;
+  const all = childrenOf(factory).filter(([id]) => id.startsWith('eni:'));
+  return new Set(all.flatMap(([, { context }]) => [...knownIps(context as EniContext)]));
 }
 
 /** ENIs that are here to stay, as they are to be remembered; null when nobody can tell. */

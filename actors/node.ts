@@ -32,7 +32,7 @@ import { entersFromOutside, Inputs } from './inputs.ts';
 import { Intents } from './intents.ts';
 import { kernelKeeperLogic } from './kernel-keeper.ts';
 import { leaseLogic } from './lease.ts';
-import { knownEnisOf, livingIn, rememberedIn } from './living.ts';
+import { knownEnisOf, livingIn, ownedIn, rememberedIn } from './living.ts';
 import { lookLogic } from './look.ts';
 import { commandIn } from './node-commands.ts';
 import { Observer } from './observer.ts';
@@ -132,6 +132,7 @@ export function startNode({
     ...ports,
     nodeName: atStart.nodeName,
     leases: () => boundLeases(root),
+    owned: () => ownedIn(root),
     allocator: { release: (request, signal) => release(request, signal), lease: (id, ifName) => lease(id, ifName) },
   });
   const logic = nodeMachine.provide({
