@@ -440,7 +440,8 @@ export const eniFactoryMachine = setup({
         }
       }),
     },
-    eniFound: { actions: ['takeOver', 'plan', 'tellPool'] },
+    // Its actor reports as it begins, and the pool hears of it then.
+    eniFound: { actions: 'takeOver' },
     settings: {
       actions: [
         enqueueActions(({ context, event: { settings, atMs }, enqueue }) => {
@@ -488,7 +489,6 @@ export const eniFactoryMachine = setup({
           enqueue.raise({ type: 'surveyDue', atMs }, { id: 'surveyDue', delay: Math.max(1, context.quotaHoldMs) });
         }),
         'plan',
-        'tellPool',
       ],
     },
     'xstate.done.actor.*': {

@@ -338,12 +338,10 @@ export const eniMachine = setup({
     },
     cancel: {
       actions: [
+        // Whoever gives up waits: what he was promised, his lease has in the same step, and withdraws.
         assign(({ context, event }) => ({
           queue: context.queue.filter((queued) => queued.requestId !== event.requestId),
-          ...owning(context, withdrawn(context.book, event.requestId, event.atMs), event.atMs),
         })),
-        'armRest',
-        'serve',
         'report',
       ],
     },
@@ -446,7 +444,7 @@ export const eniMachine = setup({
             { target: 'backingOff' },
           ],
         },
-        backingOff: { entry: 'report', after: { backoff: 'calling' } },
+        backingOff: { after: { backoff: 'calling' } },
         // A refusal is no proof that nothing was made: before it is given up, or asked for anew, what exists is looked at.
         searching: {
           invoke: {
@@ -462,7 +460,6 @@ export const eniMachine = setup({
                     params: ({ event }) => ({ eni: event.output.value as CloudEni, atMs: event.output.atMs }),
                   },
                   'succeeded',
-                  'reopen',
                 ],
               },
               { guard: not('unseen'), target: 'searchingLater', actions: 'notSeen' },
@@ -596,6 +593,7 @@ export const eniMachine = setup({
             // Rests go on, and end, while an ENI is on its way here, too.
             assign(({ context }) => ({
               suspicion: null,
+              arriving: 0,
               ...owning(context, rested(context.book, context.nowMs), context.nowMs),
             })),
             'armRest',
@@ -721,7 +719,7 @@ export const eniMachine = setup({
                     'report',
                   ],
                 },
-                { target: '#eni.inUse.looking', actions: assign({ arriving: 0 }) },
+                { target: '#eni.inUse.looking' },
               ],
             },
             // One bad answer sends nobody away: the same token asks again what was not answered, and a look shows what a refusal did.
@@ -820,7 +818,10 @@ export const eniMachine = setup({
               {
                 guard: ({ event }) => event.output.value !== null,
                 target: 'backingOff',
-                actions: { type: 'failed', params: ({ context }) => ({ failure: detached(context) }) },
+                actions: [
+                  { type: 'failed', params: ({ context }) => ({ failure: detached(context) }) },
+                  assign({ device: null }),
+                ],
               },
               {
                 guard: and(['unused', { type: 'tried', params: { times: CONFIRM_TRIES } }]),
@@ -845,7 +846,6 @@ export const eniMachine = setup({
     },
     // The actor before this one died. Its book is kept and told of what happens to leases; the truth is looked up after a while.
     lost: {
-      entry: 'report',
       initial: 'waiting',
       states: {
         waiting: {
@@ -955,7 +955,7 @@ export const eniMachine = setup({
               { target: 'waiting' },
             ],
             onError: {
-              target: 'waiting',
+              target: 'backingOff',
               actions: [noteFailure, 'report'],
             },
           },
@@ -976,7 +976,6 @@ export const eniMachine = setup({
       },
     },
     deleting: {
-      entry: 'report',
       after: { detachTimeout: 'stuck' },
       initial: 'calling',
       states: {
@@ -985,10 +984,7 @@ export const eniMachine = setup({
             src: 'deleteEni',
             input: ({ context }) => named(context),
             onDone: 'waiting',
-            onError: {
-              target: 'backingOff',
-              actions: [noteFailure, 'report'],
-            },
+            onError: { target: 'backingOff', actions: noteFailure },
           },
         },
         waiting: { after: { describePeriod: 'describing' } },
@@ -1005,10 +1001,7 @@ export const eniMachine = setup({
               },
               { target: 'waiting' },
             ],
-            onError: {
-              target: 'backingOff',
-              actions: [noteFailure, 'report'],
-            },
+            onError: { target: 'backingOff', actions: noteFailure },
           },
         },
         backingOff: { entry: 'report', after: { backoff: 'calling' } },
@@ -1017,7 +1010,6 @@ export const eniMachine = setup({
     // The cloud does not let it go. It keeps its slot, since the cloud counts it too; someone may have to look.
     stuck: {
       tags: 'alarm',
-      entry: 'report',
       after: { longBackoff: 'detaching' },
     },
     gone: { type: 'final', entry: 'sayGone' },

@@ -253,7 +253,7 @@ export const nodeMachine = setup({
     // Who should tell what is there is away, or slow.
     remembering: {
       on: { stop: 'stopped' },
-      entry: assign({ recalled: true, seen: null }),
+      entry: assign({ recalled: true }),
       invoke: {
         src: 'recall',
         input: ({ context }) => ({ settings: context.settings }),

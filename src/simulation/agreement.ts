@@ -15,6 +15,7 @@ import type { idlePoolMachine } from '../../statecharts/idle-pool.ts';
 import { nextPeriodMs } from '../../statecharts/idle-pool-context.ts';
 import type { leaseMachine } from '../../statecharts/lease.ts';
 import { leaseId, type leasesMachine } from '../../statecharts/leases.ts';
+import { nextRestMs } from '../core/address-book.ts';
 import { place } from '../core/placement.ts';
 import { sameTotals, totalsOf } from '../core/pool.ts';
 import { podKey, sandboxKey } from '../core/sandbox.ts';
@@ -28,12 +29,24 @@ export type Supervisors = {
   readonly factory: Factory;
   readonly pool: SnapshotFrom<typeof idlePoolMachine>;
   readonly leases: SnapshotFrom<typeof leasesMachine>;
+  /** Of the pool. */
+  readonly timers: Timers;
 };
+
+/** What holds also while another actor takes the place of one that has died. */
+export function checkPlans(node: string, { factory, pool }: Supervisors, nowMs: number, report: Report): number {
+  const fault: Fault = (invariant, what) => report(invariant, `${node}: ${what}`);
+  checkReports(factory, childrenOf<Eni>(factory, 'eni:'), fault);
+  if (factory.context.waiting.some((request) => request.sinceMs >= nowMs)) return 1;
+  checkPool({ factory, pool }, fault);
+  checkPlan(factory, nowMs, fault);
+  return 3;
+}
 
 /** `callers`: those who wait for an ADD. Returns how many things were compared. */
 export function checkAgreement(
   node: string,
-  { factory, pool, leases }: Supervisors,
+  { factory, pool, leases, timers }: Supervisors,
   callers: number,
   nowMs: number,
   report: Report,
@@ -45,6 +58,7 @@ export function checkAgreement(
   checkEnds(factory, fault);
   checkSurvey(factory, nowMs, fault);
   checkHaste(factory, fault);
+  checkRestTimers(factory, fault);
   // What came this very moment is placed, and told of, before the moment is over.
   const settled = factory.context.waiting.every((request) => request.sinceMs < nowMs);
   if (settled) {
@@ -55,7 +69,7 @@ export function checkAgreement(
   checkAskers(leases, living, fault);
   const asking = [...living.values()].reduce((sum, { context }) => sum + context.askers.length, 0);
   if (asking !== callers) fault('4', `${asking} callers are known and ${callers} wait`);
-  checkPoolTimers(pool, nowMs, fault);
+  checkPoolTimers(pool, timers, fault);
   return 4 + 3 * enis.size + 3 * living.size;
 }
 
@@ -101,8 +115,11 @@ function checkEnds(factory: Factory, fault: Fault): void {
   for (const [id, ref] of Object.entries(factory.children)) {
     const { status, context } = (ref as AnyActorRef).getSnapshot() as Eni;
     if (status !== 'active') fault('alive', `the factory keeps ${id}, which is ${status}`);
-    if (!id.startsWith('eni:') || context.queue.length === 0) continue;
-    const { device, phase, book, queue } = context;
+    if (!id.startsWith('eni:')) continue;
+    const { device, phase, book, queue, growBy } = context;
+    if (phase !== 'opening' && phase !== 'ready' && queue.length + growBy > 0)
+      fault('4', `${queue.length} wait at ${id}, which is ${phase}, for addresses and ${growBy} more are wanted of it`);
+    if (queue.length === 0) continue;
     if (device === null || phase === 'leaving') continue;
     const serves = queue.find((request) => offeredFrom(context, request, false) !== null);
     if (serves !== undefined)
@@ -110,11 +127,37 @@ function checkEnds(factory: Factory, fault: Fault): void {
   }
 }
 
+const armed = new WeakSet<object>();
+type Scheduled = Readonly<Record<string, { readonly event: { readonly atMs?: number } } | undefined>>;
+/** For when an event that an actor sends itself is scheduled, by its id. */
+export type Timers = (id: string) => number | undefined;
+
+export function timersIn(ref: AnyActorRef): Timers {
+  const { _scheduledEvents: timers } = ref.system.getSnapshot() as { _scheduledEvents: Scheduled };
+  return (id) => timers[`${ref.sessionId}.${id}`]?.event.atMs;
+}
+
+/** Whatever rests on an ENI has a timer that ends its rest. */
+function checkRestTimers(factory: Factory, fault: Fault): void {
+  for (const [id, child] of Object.entries(factory.children)) {
+    const ref = child as AnyActorRef;
+    const snapshot = ref.getSnapshot() as Eni;
+    if (!id.startsWith('eni:') || armed.has(snapshot.context)) continue;
+    if (!snapshot.matches('inUse') && !snapshot.matches({ settling: 'backingOff' })) continue;
+    const endMs = nextRestMs(snapshot.context.book);
+    const dueMs = timersIn(ref)('rest');
+    if (endMs === null || (dueMs !== undefined && dueMs <= endMs)) armed.add(snapshot.context);
+    else fault('3', `an address of ${id} rests until ${endMs}, and its timer ${dueMs ?? 'is not set'}`);
+  }
+}
+
 /** Calls of a look, and their second tries. */
 const LOOK_MS = 120_000;
 
 /** While others hold places, it is looked at whether they still do. */
-function checkSurvey({ context }: Factory, nowMs: number, fault: Fault): void {
+function checkSurvey({ context, children }: Factory, nowMs: number, fault: Fault): void {
+  if (context.look === 'due' || (context.look === 'underWay') !== (children.survey !== undefined))
+    fault('alive', `a look at the instance is ${context.look}, and ${children.survey ? 'is' : 'nobody is'} taking it`);
   const { foreignEnis, lookedAtMs, holdDownMs, quotaHoldMs } = context;
   const lateMs = nowMs - lookedAtMs - holdDownMs - quotaHoldMs - LOOK_MS;
   if (foreignEnis > 0 && lateMs > 0)
@@ -154,11 +197,12 @@ function checkHaste({ context }: Factory, fault: Fault): void {
     );
 }
 
-/** What the pool is to do at an instant is not left undone after it. */
-function checkPoolTimers({ context }: Supervisors['pool'], nowMs: number, fault: Fault): void {
-  const dues = { period: nextPeriodMs(context), batch: context.reclaim.dueMs };
+/** What the pool is to do at an instant it has a timer for. */
+function checkPoolTimers({ context }: Supervisors['pool'], timers: Timers, fault: Fault): void {
+  const dues = { periodEnded: nextPeriodMs(context), reclaimDue: context.reclaim.dueMs };
   for (const [what, dueMs] of Object.entries(dues))
-    if (dueMs !== null && dueMs < nowMs - 1) fault('alive', `the pool's ${what} was due ${nowMs - dueMs} ms ago`);
+    if (dueMs !== null && dueMs !== timers(what))
+      fault('alive', `the pool's ${what} is due at ${dueMs}, and its timer ${timers(what) ?? 'is not set'}`);
 }
 
 /** Nothing can be done for the line that is not done. */

@@ -9,6 +9,7 @@ import { isHeldBackFor } from '../core/held-back.ts';
 import type { Lease } from '../core/lease.ts';
 import { knownIps } from '../core/pairs.ts';
 import { UNREADABLE } from './crash-store.ts';
+import type { FakeKubernetes } from './fake-kubernetes.ts';
 import type { Kubelet } from './kubelet.ts';
 import type { SimNode } from './sim-node.ts';
 import type { Report } from './violation.ts';
@@ -21,6 +22,7 @@ const LOOK_GRACE_MS = 30_000;
 export type RestOptions = {
   readonly nodes: readonly SimNode[];
   readonly kubelet: Kubelet;
+  readonly apiServer: FakeKubernetes;
   readonly cloud: VirtualCloud;
   readonly witness: Witness;
   readonly report: Report;
@@ -51,7 +53,7 @@ export function checkRest(options: RestOptions): void {
 }
 
 /** The leases on disk are those of the pods that were answered, and of nobody else. */
-function checkLeases(node: SimNode, { kubelet, witness, report }: RestOptions): void {
+function checkLeases(node: SimNode, { kubelet, apiServer, witness, report }: RestOptions): void {
   const onDisk = new Set(node.disk.synced('leases').keys());
   for (const container of kubelet.of(node.index)) {
     witness.checks += 1;
@@ -61,10 +63,12 @@ function checkLeases(node: SimNode, { kubelet, witness, report }: RestOptions): 
     if (container.ip !== null && holds(witness, container) && !onDisk.has(key))
       report('10', `${key} was told ${container.ip} and has no lease at rest`);
   }
-  const routed = new Set(node.devices.hostPods.flatMap(({ ips }) => ips));
+  // Whose sandbox is lost, and whose pod the API server has with its address, may be using it for all that the node knows.
+  const pods = apiServer.pods.filter(({ nodeName }) => nodeName === node.settings.nodeName);
+  const used = new Set([...node.devices.hostPods.flatMap(({ ips }) => ips), ...pods.flatMap(({ podIPs }) => podIPs)]);
   const backHeld = Object.keys(node.snapshot('leases')?.children ?? {}).flatMap((id) => {
     const ip = /^lease:held-back:(.*)\/eth0$/.exec(id)?.[1];
-    return ip === undefined || routed.has(ip) ? [] : [ip];
+    return ip === undefined || used.has(ip) ? [] : [ip];
   });
   if (backHeld.length > 0) report('rest', `addresses are held back at rest that no pod uses: ${backHeld.join(' ')}`);
   const open = node.snapshot('leases')?.context.open as object | undefined;

@@ -6,24 +6,39 @@
  * The other watchers look at what is; a chart that does the right thing at the wrong moment is seen only here.
  */
 import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
+import type { AdoptedEni } from '../../statecharts/adopted-eni.ts';
 import type { CloudKeeperContext } from '../../statecharts/cloud-keeper.ts';
-import type { EniContext } from '../../statecharts/eni-context.ts';
+import { type EniContext, shownThen } from '../../statecharts/eni-context.ts';
 import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
+import { strangeIn } from '../../statecharts/eni-owned.ts';
 import type { GarbageCollectorContext } from '../../statecharts/garbage-collector-context.ts';
 import type { KernelKeeperContext, Swept } from '../../statecharts/kernel-keeper.ts';
+import type { NodeContext } from '../../statecharts/node.ts';
 import { hasHolders } from '../core/address-book.ts';
+import type { CloudEni } from '../core/eni.ts';
 import { type PoolTotals, sameTotals } from '../core/pool.ts';
+import { noted } from '../core/repair-ledger.ts';
+import type { Settings } from '../core/settings.ts';
+import { Course } from './course.ts';
+import { Evidence } from './evidence.ts';
+import { HoldWatch } from './hold-watch.ts';
+import { RootWatch } from './root-watch.ts';
 import { pathOf } from './stand-still.ts';
 import type { Report } from './violation.ts';
 
 type Before = { readonly path: string; readonly context: unknown };
 type Heard = {
   readonly type: string;
+  readonly requestId?: string;
   readonly basis?: PoolTotals;
-  readonly output?: { readonly atMs?: number; readonly value?: unknown };
+  readonly output?: { readonly atMs?: number; readonly askedMs?: number; readonly value?: unknown };
 };
 
-const WATCHED = new Set(['eni', 'eniFactory', 'kernelKeeper', 'cloudKeeper', 'garbageCollector']);
+const noIps = { ipv4: [], ipv6: [] };
+
+const WATCHED = new Set([
+  ...['node', 'eni', 'eniFactory', 'leases', 'lease', 'idlePool', 'kernelKeeper', 'cloudKeeper', 'garbageCollector'],
+]);
 
 /** In these a call of the cloud or the kernel that changes something is under way; it is left by its result, or a time-out. */
 const CALLING = /^(creating|attaching|detaching|deleting|draining|inUse\.assigning)\.calling$|^inUse\.unassigning$/;
@@ -34,34 +49,82 @@ const GOING = /^(draining|detaching|deleting)/;
 export class Conduct {
   readonly #report: Report;
   readonly #before = new WeakMap<AnyActorRef, Before>();
+  /** What the cloud keeper has told of, and what the kernel keeper, in this step. */
+  readonly #handedOver = new Set<string>();
+  readonly #unplugged = new Set<string>();
+  readonly #news = new Set<string>();
+  #growFailedMs = Number.NEGATIVE_INFINITY;
+  readonly #growPauseMs: number;
+  readonly #course: Course;
+  readonly #evidence: Evidence;
+  readonly #holds: HoldWatch;
+  readonly #root: RootWatch;
   checks = 0;
 
-  constructor(report: Report) {
+  constructor(settings: Settings, report: Report) {
     this.#report = report;
+    this.#growPauseMs = Math.min(settings.backoffMs, settings.poolPeriodMs);
+    this.#course = new Course(settings, report);
+    this.#evidence = new Evidence(report);
+    this.#holds = new HoldWatch(settings, report);
+    this.#root = new RootWatch(report);
   }
 
-  observe(ref: AnyActorRef, chart: string, snapshot: AnyMachineSnapshot, event: object): void {
+  observe(ref: AnyActorRef, chart: string, snapshot: AnyMachineSnapshot, event: object, nowMs: number): void {
     if (!WATCHED.has(chart)) return;
     const before = this.#before.get(ref);
     const { context } = snapshot;
-    const path = chart === 'eniFactory' ? '' : pathOf(snapshot.value);
+    const path = chart === 'eniFactory' || chart === 'leases' ? '' : pathOf(snapshot.value);
     this.#before.set(ref, { path, context });
     const heard = event as Heard;
+    if (chart === 'leases') this.#root.leases(heard);
+    if (chart === 'eni')
+      this.#holds.eni(before?.context as EniContext | undefined, path, context as EniContext, heard, nowMs);
+    if (heard.type === 'xstate.init' && chart === 'eni') this.#evidence.begins(ref, path, context as EniContext);
     if (before === undefined) return;
-    this.checks += 2;
+    this.checks += 3;
+    const failures = { before: failuresIn(before.context), now: failuresIn(context) };
+    this.#course.observe({ ref, chart, from: before.path, to: path, failures, event: heard.type, nowMs });
+    if (chart === 'eni')
+      this.#evidence.observe({
+        ...{ ref, from: before.path, to: path, event: heard },
+        ...{ before: before.context as EniContext, now: context as EniContext },
+      });
+    if (chart === 'node') this.#root.root(before.path, path, context as NodeContext, heard);
+    if (chart === 'eniFactory' && heard.type === 'xstate.done.actor.survey')
+      this.#holds.looked(context as EniFactoryContext);
     this.#waits(ref, chart, path, snapshot, heard);
     if (chart === 'kernelKeeper') this.#kernelKeeper(before, { path, context }, heard);
-    if (chart === 'cloudKeeper') this.#cloudKeeper(before.path, path, context as CloudKeeperContext, heard);
+    if (chart === 'cloudKeeper') this.#cloudKeeper(before, { path, context }, heard);
+    if (chart === 'idlePool') this.#idlePool(before.path, path, heard, nowMs);
     if (chart === 'garbageCollector') this.#collector(before.path, path, context as GarbageCollectorContext);
     if (before.context === context) return;
+    if (chart === 'eni') this.#tells(ref, before.context as EniContext, context as EniContext, heard);
     if (chart === 'eni') this.#eni(ref, before, { path, context }, heard);
     if (chart === 'eniFactory') this.#factory(before.context as EniFactoryContext, context as EniFactoryContext, heard);
+  }
+
+  /** After each step. */
+  check(enis: readonly EniContext[], said: number): void {
+    this.#root.check();
+    // People hear of what others have done, and of what was mended.
+    for (const news of this.#news) if (said === 0) this.#report('alive', `nobody is told that ${news}`);
+    this.#news.clear();
+    for (const id of this.#handedOver)
+      if (!enis.some(({ eniId }) => eniId === id)) this.#report('6', `${id} was handed over, and no actor has it`);
+    this.#handedOver.clear();
+    for (const mac of this.#unplugged)
+      if (enis.some((eni) => eni.mac?.toLowerCase() === mac && eni.device !== null))
+        this.#report('7', `the device ${mac} is gone, and its ENI does not hear of it`);
+    this.#unplugged.clear();
   }
 
   /** Nobody stays where he waits for a call that has come back. */
   #waits(ref: AnyActorRef, chart: string, path: string, { children }: AnyMachineSnapshot, { type }: Heard): void {
     const called = /^xstate\.(?:done|error)\.actor\.(0\.(\w+)\.(.*))$/.exec(type);
     const [, id = '', of, where = ''] = called ?? [];
+    // Until the cloud is asked again.
+    if (where === 'inUse.unplugged') return;
     if (of !== chart || (path !== where && !path.startsWith(`${where}.`))) return;
     const call = children[id] as AnyActorRef | undefined;
     if (call?.getSnapshot().status !== 'active')
@@ -74,6 +137,12 @@ export class Conduct {
     const now = to.context as KernelKeeperContext;
     const looked = type.startsWith('xstate.done.actor.');
     const seen = output?.value as Swept | undefined;
+    for (const { kind, object } of (looked && seen?.drifts) || [])
+      if (kind === 'eniDevice') this.#unplugged.add(object.toLowerCase());
+    if (looked && seen !== undefined) {
+      const { news } = noted(before.ledger, seen.drifts, output?.atMs ?? 0, before.repairTimes);
+      if (news.length > 0) this.#news.add('the host was changed');
+    }
     const repaired = seen?.drifts.filter(({ outcome }) => outcome === 'repaired').length ?? 0;
     const wrong =
       (looked && seen?.thorough === true && now.thoroughMs !== output?.atMs && 'forgets that it looked') ||
@@ -93,7 +162,32 @@ export class Conduct {
     if (wrong !== false) this.#report('alive', `the kernel keeper ${wrong} (${from.path} to ${to.path} on ${type})`);
   }
 
-  #cloudKeeper(from: string, to: string, { suspects, failures }: CloudKeeperContext, { type }: Heard): void {
+  /** A grow that failed is not asked again at once. */
+  #idlePool(from: string, to: string, { type }: Heard, nowMs: number): void {
+    if (to === 'filling' && from !== 'filling' && nowMs - this.#growFailedMs < this.#growPauseMs)
+      this.#report('9', `the pool asks for more ${nowMs - this.#growFailedMs} ms after that has failed`);
+    // What is too many may go meanwhile, and then it begins anew.
+    if (to === 'shedding') this.#growFailedMs = Number.NEGATIVE_INFINITY;
+    else if (type === 'growFailed' && from !== 'backingOff') this.#growFailedMs = nowMs;
+    if (type === 'growFailed' && from === 'backingOff' && to !== from)
+      this.#report('9', `the pool is ${to} after a failure, and was backing off`);
+  }
+
+  /** What is seen twice is handed over, what is seen once is looked at again. */
+  #strays(from: CloudKeeperContext, to: string, enis: readonly AdoptedEni[]): void {
+    const ids = enis.flatMap(({ eni }) => eni?.eniId ?? []);
+    const proven = ids.filter((id) => from.suspects.includes(id));
+    for (const id of proven) this.#handedOver.add(id);
+    const right = proven.length === 0 && ids.length > 0 ? 'doubting' : 'resting';
+    if (to !== right)
+      this.#report('6', `the cloud keeper is ${to} after ${ids.length} strays, ${proven.length} of them seen before`);
+  }
+
+  #cloudKeeper(before: Before, after: Before, { type, output }: Heard): void {
+    const [from, to] = [before.path, after.path];
+    const { suspects, failures } = after.context as CloudKeeperContext;
+    if (type === 'xstate.done.actor.0.cloudKeeper.listing' && from === 'listing')
+      this.#strays(before.context as CloudKeeperContext, to, output?.value as readonly AdoptedEni[]);
     if (type.startsWith('xstate.done.actor.') && failures > 0)
       this.#report('alive', `the cloud keeper counts ${failures} failures after a look`);
     if (from !== to && (to === 'doubting') !== suspects.length > 0 && to !== 'listing')
@@ -114,10 +208,6 @@ export class Conduct {
   #eni(ref: AnyActorRef, before: Before, after: Before, { type, output }: Heard): void {
     const [from, to] = [before.path, after.path];
     const context = after.context as EniContext;
-    const known = (before.context as EniContext).failures;
-    // A comparison that fails is made again by its clock.
-    if (type === `xstate.error.actor.0.eni.${from}` && !from.endsWith('.comparing') && context.failures <= known)
-      this.#report('7', `${ref.id} counts ${context.failures} failures after ${type}, and counted ${known} before`);
     const got = type === 'xstate.done.actor.0.eni.inUse.assigning.calling' ? (output?.value as readonly string[]) : [];
     if (got.length > 0 && context.failures > 0)
       this.#report('7', `${ref.id} was given ${got.length} addresses and counts ${context.failures} failures`);
@@ -127,8 +217,21 @@ export class Conduct {
       this.#report('7', `${ref.id} counts ${context.failures} failures after ${type}`);
     if (to === 'settling.calling' && from.startsWith('attaching') && context.failures > 0)
       this.#report('7', `${ref.id} is attached and counts ${context.failures} failures`);
+    if (to.startsWith('attaching') && from.startsWith('creating') && context.failures > 0)
+      this.#report('7', `${ref.id} is made and counts ${context.failures} failures`);
     if (GOING.test(to) && from !== to && hasHolders(context.book))
       this.#report('2', `${ref.id} goes from ${from} to ${to}, and its addresses are held`);
+  }
+
+  #tells(ref: AnyActorRef, before: EniContext, now: EniContext, { type, output }: Heard): void {
+    if (type === 'unplugged' && before.device !== null && now.device === null)
+      this.#news.add(`the device of ${ref.id} is gone`);
+    if (type !== 'xstate.done.actor.0.eni.inUse.confirming' || before.book === now.book) return;
+    const eni = output?.value as CloudEni | null;
+    if (eni?.status !== 'InUse') return;
+    const { atMs = 0, askedMs = atMs } = output ?? {};
+    const { lost, missing, unknown } = strangeIn(before, shownThen(before, { value: eni, atMs, askedMs }) ?? noIps);
+    if (lost.length + missing.length + unknown.length > 0) this.#news.add(`addresses of ${ref.id} were changed`);
   }
 
   #factory(before: EniFactoryContext, context: EniFactoryContext, { type, basis }: Heard): void {
@@ -142,3 +245,5 @@ export class Conduct {
       this.#report('7', `the factory followed the pool's ${type}, which was made of totals that hold no longer`);
   }
 }
+
+const failuresIn = (context: unknown): number | undefined => (context as { readonly failures?: number }).failures;

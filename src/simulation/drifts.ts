@@ -13,6 +13,10 @@ export function withDrifts(plan: readonly Decision[], chance: Seeded): readonly 
     const times = chance.pick([1, 1, 1, 6]);
     const flaw = chance.pick(FLAWS);
     const which = chance.between(0, 999);
+    if (chance.chance(0.1)) {
+      const forMs = chance.pick([300, 2_000, 9_000, 40_000]);
+      return [decision, { do: 'unplug', node, which, forMs, atMs }];
+    }
     return [decision, ...Array.from({ length: times }, () => ({ do: 'drift', node, flaw, which, atMs }) as const)];
   });
 }

@@ -16,6 +16,10 @@ export class FakeKubernetes implements Kubernetes {
   /** JSON of the event -> how often. */
   readonly events = new Map<string, number>();
 
+  get pods(): readonly Pod[] {
+    return [...this.#pods.values()];
+  }
+
   putPod(pod: Pod): void {
     this.#pods.set(`${pod.namespace}/${pod.name}`, pod);
     this.#tell({ type: 'changed', pod });

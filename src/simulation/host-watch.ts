@@ -35,7 +35,7 @@ export class HostWatch {
     const times = (this.#spoilt.get(object) ?? 0) + 1;
     this.#spoilt.set(object, times);
     // What else is wrong there may be why the keeper takes it for unfinished.
-    if (times > 1 || flaws.size > 1 || !this.#keeperIsWell() || !this.#isKept(whose)) return;
+    if (times > 1 || node.deaf || flaws.size > 1 || !this.#keeperIsWell() || !this.#isKept(whose)) return;
     life.after(settings.kernelGatherMs + REPAIR_MS, () => {
       if (this.#spoilt.get(object) !== times || node.defective || node.kernelFailures !== kernelFailures) return;
       if (!this.#isKept(whose)) return;

@@ -228,11 +228,17 @@ export class Kubelet {
     const { storeFailures } = node;
     if (ip !== null && isHalf(ipv6)) return null;
     if (ip !== null)
-      return { ip, eniId, untilMs: Number.POSITIVE_INFINITY, serves: serves(node, eniId), storeFailures };
+      return { ip, eniId, untilMs: Number.POSITIVE_INFINITY, serves: serves(node, eniId, ip), storeFailures };
     const kept = reservationsOf(node).find((one) => one.pod === `${NAMESPACE}/${pod}`);
     if (kept === undefined || isHalf(kept.address.ipv6)) return null;
     const { untilMs, address } = kept;
-    return { ip: address.ipv4, eniId: kept.eniId, untilMs, serves: serves(node, kept.eniId), storeFailures };
+    return {
+      ip: address.ipv4,
+      eniId: kept.eniId,
+      untilMs,
+      serves: serves(node, kept.eniId, address.ipv4),
+      storeFailures,
+    };
   }
 
   /** What a pod of a StatefulSet had last needs no rest for it, also while its release is under way. */
@@ -250,8 +256,9 @@ export class Kubelet {
 
   /** The promise of a reservation. Its ENI may be lost, the disk may fail, and others come first if the settings say so. */
   #checkPromise(node: SimNode, promised: Promised | null, { grant }: Lease): void {
-    if (promised === null || !promised.serves || !serves(node, promised.eniId)) return;
+    if (promised === null || !promised.serves) return;
     const { ip, eniId, untilMs, storeFailures } = promised;
+    if (!serves(node, eniId, ip)) return;
     const nowMs = this.#clock.nowMs();
     const excused = node.defective || node.storeFailures !== storeFailures || this.#witness.touched.has(eniId);
     if (excused || untilMs <= nowMs) return;
@@ -487,8 +494,13 @@ type Promised = {
   readonly storeFailures: number;
 };
 
-const serves = (node: SimNode, eniId: string): boolean =>
-  node.books.enis.some((eni) => eni.context.eniId === eniId && eni.matches('inUse'));
+/** An address that Describe did not show to a life that had just begun is invalid there, and kept for nobody. */
+const serves = (node: SimNode, eniId: string, ip: string): boolean =>
+  node.books.enis.some((eni) => {
+    const { eniId: id, book } = eni.context;
+    const isInvalid = book.some(({ state, address }) => state === 'invalid' && address.ipv4 === ip);
+    return id === eniId && eni.matches('inUse') && !isInvalid;
+  });
 
 function reservationsOf(node: SimNode): readonly Reservation[] {
   const all = [...node.disk.synced('reservations').values()].flatMap(

@@ -32,7 +32,31 @@ const stray = (chance: Seeded, node: number): readonly Deed[] => [
   { do: 'outOfBand', node, change: 'strayEni', which: chance.between(0, 9) },
 ];
 
+/** Of whoever the ENI is: its Create fails for a while, and pods come. */
+const noneMade = (chance: Seeded, node: number): readonly Deed[] => {
+  const code = chance.pick(['InternalError', 'Forbidden.RAM', 'InvalidVSwitchId.IpNotEnough'] as const);
+  const refused = { effect: 'fail', code, status: null, message: null, params: {} } as const;
+  const pods = Array.from({ length: chance.between(1, 5) }, () => `n${node}-m${chance.between(0, 99_999)}`);
+  return [
+    { do: 'callFault', fault: { ...refused, api: 'CreateNetworkInterface', times: 20 }, forMs: 20_000 },
+    ...pods.map((container) => ({ do: 'add', node, container, withinMs: 10_000, abortMs: null }) as const),
+  ];
+};
+const unplugged = (chance: Seeded, node: number): readonly Deed[] => [
+  { do: 'unplug', node, which: chance.between(0, 9), forMs: chance.pick([300, 3_000, 20_000]) },
+];
+
 const WITH_FAULTS: readonly Moment[] = [
+  { state: 'garbageCollector.confirming', deeds: broken('store') },
+  { state: 'eni.creating.calling', deeds: noneMade },
+  { state: 'eni.inUse.assigning.calling', deeds: unplugged },
+  { state: 'eni.attaching.calling', deeds: (_, node) => [{ do: 'lateDevices', node, lateMs: 45_000, forMs: 20_000 }] },
+  { state: 'node.recovering.calling', deeds: broken('kernel') },
+  { state: 'eni.inUse.unplugged', deeds: broken('kernel') },
+  {
+    state: 'lease.releasing',
+    deeds: (_, node) => [{ do: 'add', node, container: MET, withinMs: 30_000, abortMs: null }],
+  },
   { state: 'garbageCollector.listing', deeds: slow },
   { state: 'garbageCollector.confirming', deeds: slow },
   { state: 'garbageCollector.confirming', deeds: broken('kubernetes') },
@@ -48,7 +72,11 @@ const WITH_DEFECTS: readonly Moment[] = [
   { state: 'garbageCollector.confirming', deeds: dies('supervisor') },
   { state: 'lease.releasing', deeds: dies('lease') },
 ];
-const WITH_OTHERS: readonly Moment[] = [{ state: 'cloudKeeper.resting', deeds: stray }];
+const WITH_OTHERS: readonly Moment[] = [
+  { state: 'cloudKeeper.resting', deeds: stray },
+  { state: 'cloudKeeper.resting', deeds: stray },
+  { state: 'eni.detaching.waiting', deeds: (_, node) => [{ do: 'outOfBand', node, change: 'deletingEni', which: 0 }] },
+];
 
 export function withMoments(plan: readonly Decision[], kinds: PlanKinds, chance: Seeded): readonly Decision[] {
   const all = [

@@ -8,7 +8,8 @@ type Who = (Deed & { do: 'away' })['who'];
 /** States in which a call is about to take something away: whoever dies there must not believe what it remembers. */
 const TAKING = ['eni.inUse.unassigning', 'eni.detaching.calling', 'eni.deleting.calling'] as const;
 
-export function withOutages(plan: readonly Decision[], chance: Seeded): readonly Decision[] {
+/** @param mishaps of a stream of its own too */
+export function withOutages(plan: readonly Decision[], chance: Seeded, mishaps: Seeded): readonly Decision[] {
   let made = 0;
   /** Containers that were asked for, by node. */
   const asked = new Map<number, string[]>();
@@ -37,7 +38,8 @@ export function withOutages(plan: readonly Decision[], chance: Seeded): readonly
     const restarts = decision.do === 'crash' || decision.do === 'restart';
     if (restarts && chance.chance(0.5)) {
       const away = { do: 'away', node, who, forMs: decision.downMs + forMs, atMs } as const;
-      return [...leavers(node, atMs), decision, away, ...visitors(node, atMs + decision.downMs, forMs)];
+      const more = mishaps.chance(0.5) ? [{ ...mishap(mishaps, node), atMs }] : [];
+      return [...leavers(node, atMs), decision, away, ...more, ...visitors(node, atMs + decision.downMs, forMs)];
     }
     if (!chance.chance(0.02)) return [decision];
     const point = chance.pick(['now', 'callSending', 'callCarriedOut', 'storeSynced'] as const);
@@ -50,6 +52,30 @@ export function withOutages(plan: readonly Decision[], chance: Seeded): readonly
     .map((one, at) => ({ one, at }))
     .sort((a, b) => a.one.atMs - b.one.atMs || a.at - b.at)
     .map(({ one }) => one);
+}
+
+/** What goes wrong beside, while a node makes do with what it remembers. */
+function mishap(chance: Seeded, node: number): Deed {
+  const ambush = (state: string, deeds: readonly Deed[]): Deed => ({ do: 'ambush', node, state, nth: 1, deeds });
+  const crowd = (size: number, withinMs: number): readonly Deed[] =>
+    Array.from({ length: size }, () => {
+      const container = `n${node}-w${chance.between(0, 99_999)}`;
+      return { do: 'add', node, container, withinMs, abortMs: null };
+    });
+  switch (chance.pick(['forgets', 'lost', 'crowd', 'crowd'] as const)) {
+    case 'forgets':
+      return ambush('node.remembering', [{ do: 'portFault', node, port: 'store', times: 1 }]);
+    case 'lost':
+      return ambush('node.running.degraded.looking', [{ do: 'away', node, who: 'cloud', forMs: 5_000 }]);
+    // More than there is: they wait, while the truth comes in, and others come then.
+    case 'crowd': {
+      const late = crowd(2, 2_000);
+      const [first] = late;
+      const gone = first?.do === 'add' ? [{ do: 'del', node, container: first.container } as const] : [];
+      const then = ambush('node.running.degraded.quieting', [...late, ...gone]);
+      return ambush('node.running.degraded.looking', [...crowd(chance.between(4, 30), 30_000), then]);
+    }
+  }
 }
 
 /** The cloud as a node sees it whose way there may be cut: what is under way is answered, nothing new leaves. */

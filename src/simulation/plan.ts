@@ -101,6 +101,8 @@ export type Deed =
   | { readonly do: 'slowApi'; readonly node: number; readonly ms: number; readonly forMs: number }
   /** Somebody changes an ENI's device, or what a pod has on the host. */
   | { readonly do: 'drift'; readonly node: number; readonly flaw: Flaw; readonly which: number }
+  /** The host loses the device of an ENI for so long, and the cloud does not. */
+  | { readonly do: 'unplug'; readonly node: number; readonly which: number; readonly forMs: number }
   /** Devices that are plugged in from now on appear so much later. */
   | { readonly do: 'lateDevices'; readonly node: number; readonly lateMs: number; readonly forMs: number }
   /** All but so many of the free addresses of a vSwitch are nobody's to take. */
@@ -108,8 +110,8 @@ export type Deed =
   | {
       readonly do: 'outOfBand';
       readonly node: number;
-      /** strayEni: one with our tags that no actor has, as a Create makes which was given up. */
-      readonly change: 'unassign' | 'assign' | 'detachEni' | 'deleteEni' | 'foreignEni' | 'strayEni';
+      /** deletingEni: it is being deleted for a while. strayEni: one with our tags that no actor has, as a Create makes which was given up. */
+      readonly change: 'unassign' | 'assign' | 'detachEni' | 'deleteEni' | 'foreignEni' | 'strayEni' | 'deletingEni';
       readonly which: number;
     }
   /** What a node was given to open doors with ends now, before its time. */

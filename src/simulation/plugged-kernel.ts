@@ -158,8 +158,14 @@ export class HostDevices {
     };
     for (const eni of enis) {
       const mac = eni.mac.toLowerCase();
-      if (this.#links.has(mac)) mend(this.#flawsOf(mac), mac, null);
-      else drifts.push({ kind: 'eniDevice', object: mac, pod: null, outcome: 'beyondRepair', detail: null });
+      if (this.#links.has(mac)) {
+        const flaws = this.#flawsOf(mac);
+        // It was gone and has come back, bare.
+        const isBare = !this.tables.has(mac);
+        if (isBare) for (const flaw of ['eniDown', 'eniRoute'] as const) flaws.add(flaw);
+        mend(flaws, mac, null);
+        if (isBare && !flaws.has('eniRoute')) this.tables.set(mac, eni.routeTable);
+      } else drifts.push({ kind: 'eniDevice', object: mac, pod: null, outcome: 'beyondRepair', detail: null });
     }
     const leftover = (object: string, pod: string | null): void =>
       void drifts.push({ kind: 'leftover', object, pod, outcome: 'repaired', detail: null });
@@ -267,6 +273,8 @@ export function pluggedKernel(options: {
       });
     },
     watch: (onChange) => {
+      const failure = failing();
+      if (failure !== null) throw new EnactorError('device', `the kernel's events: ${failure}`);
       const stop = devices.onChanged(() => {
         if (life.over) stop();
         else life.after(delayMs(), onChange);

@@ -129,7 +129,10 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
   const late = kinds.faults ? withLateCalls(drifting, lateChance, kinds, badWay) : drifting;
   const lossy = kinds.crashes ? withLosses(late, new Seeded(seed, 'losses')) : late;
   const momentous = withMoments(lossy, kinds, new Seeded(seed, 'moments'));
-  const away = kinds.faults && kinds.crashes ? withOutages(momentous, new Seeded(seed, 'outages')) : momentous;
+  const away =
+    kinds.faults && kinds.crashes
+      ? withOutages(momentous, new Seeded(seed, 'outages'), new Seeded(seed, 'mishaps'))
+      : momentous;
   const changes = new Seeded(seed, 'changes');
   const plan = changes.chance(0.3) ? withChanges(away, changes) : away;
   return {

@@ -7,14 +7,17 @@ import type { AnyActorRef, AnyMachineSnapshot, InspectionEvent } from 'xstate';
 import { letHeldBackGo } from '../../actors/held-back.ts';
 import { type NodeSystem, startNode } from '../../actors/node.ts';
 import type { NodePorts } from '../../actors/ports.ts';
+import { REQUEST_TAG } from '../../actors/tags.ts';
+import { type EniContext, tokenOf } from '../../statecharts/eni-context.ts';
 import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
 import type { IdlePoolContext } from '../../statecharts/idle-pool-context.ts';
 import type { EniSummary } from '../core/eni-summary.ts';
 import { EnactorError } from '../core/errors.ts';
 import type { Settings } from '../core/settings.ts';
 import type { Log } from '../ports/log.ts';
-import { checkAgreement, type Supervisors } from './agreement.ts';
-import { type BooksOwner, BookWatch } from './book-watch.ts';
+import type { EniView } from '../vpc/requests.ts';
+import { checkAgreement, checkPlans, type Supervisors, timersIn } from './agreement.ts';
+import { type BooksOwner, BookWatch, type EniSnapshot } from './book-watch.ts';
 import { CallWatch } from './call-watch.ts';
 import { Conduct } from './conduct.ts';
 import { CrashDisk, crashStore } from './crash-store.ts';
@@ -101,6 +104,13 @@ export class SimNode {
   losses = 0;
   /** Looks at the kernel, and changes of it, that failed so far. */
   kernelFailures = 0;
+  /** Some call of this life's kernel has failed: it may be without its events. */
+  get deaf(): boolean {
+    return this.#failedIn === this.life;
+  }
+  #failedIn: Life | null = null;
+  /** Lines of the log since the step began. */
+  #said = 0;
   /** How many lists of pods are short from now on. */
   shortLists = 0;
   lateDevicesMs = 0;
@@ -129,6 +139,12 @@ export class SimNode {
   #dirty = false;
   /** Actors that were made to die and are there yet, or whose death the process does not outlive. */
   readonly #doomed = new Set<AnyActorRef>();
+  /** When a supervisor was made to die: the process has to end by itself. */
+  #diedMs: number | null = null;
+  /** A supervisor was made to die. */
+  #wounded = false;
+  /** All that were. */
+  readonly #broken = new WeakSet<AnyActorRef>();
   #patience: Patience;
   #ambushes: { readonly state: string; left: number; readonly strike: (met: AnyActorRef) => void }[] = [];
   #states = new WeakMap<AnyActorRef, ReadonlySet<string>>();
@@ -150,7 +166,7 @@ export class SimNode {
       this.life.nowMs(),
     );
     this.#still = new StandStill(options.settings, options.report);
-    this.#conduct = new Conduct(options.report);
+    this.#conduct = new Conduct(options.settings, options.report);
     this.#patience = new Patience(options.settings, options.report);
     options.cloud.model.subscribe((event) => {
       if (event.type === 'attached' && event.instanceId === this.instanceId) {
@@ -160,6 +176,15 @@ export class SimNode {
       }
       if (event.type === 'detached' && event.instanceId === this.instanceId) this.devices.unplug(event.mac);
     });
+  }
+
+  /** The host loses the device of an ENI alone, and gets it back. */
+  unplug(which: number, forMs: number): void {
+    const macs = [...this.devices.tables.keys()].filter((mac) => this.devices.macs.has(mac));
+    const mac = macs[which % Math.max(1, macs.length)];
+    if (mac === undefined) return;
+    this.devices.unplug(mac);
+    this.#options.cloud.clock.after(forMs, () => this.#plugIfThere(mac));
   }
 
   #plugIfThere(mac: string): void {
@@ -182,6 +207,8 @@ export class SimNode {
     this.#children = [];
     this.defective = false;
     this.#doomed.clear();
+    this.#diedMs = null;
+    this.#wounded = false;
     this.books = new BookWatch(
       this.#options.witness,
       this.#options.report,
@@ -190,7 +217,7 @@ export class SimNode {
       this.life.nowMs(),
     );
     this.#still = new StandStill(this.settings, this.#options.report);
-    this.#conduct = new Conduct(this.#options.report);
+    this.#conduct = new Conduct(this.settings, this.#options.report);
     this.#patience = new Patience(this.settings, this.#options.report);
     this.#dirty = true;
     this.#options.trace.line(this.index, 'process', 'start', life.nowMs());
@@ -211,7 +238,8 @@ export class SimNode {
           const ref = event.actorRef as AnyActorRef;
           const snapshot = event.snapshot as AnyMachineSnapshot;
           const { id: chart } = (ref as unknown as { logic: { id?: string } }).logic; // not in XState's type of a reference
-          if (chart !== undefined && !this.defective) this.#watched(ref, chart, snapshot, event.event, life.nowMs());
+          if (chart !== undefined && this.#keepsItsWord(ref))
+            this.#watched(ref, chart, snapshot, event.event, life.nowMs());
           if (ref.id.startsWith('eni:'))
             this.books.observe(ref, event.snapshot as Parameters<BookWatch['observe']>[1], this.index, life.nowMs());
         } else if (event.type === '@xstate.actor') this.#note(event.actorRef as AnyActorRef);
@@ -225,6 +253,8 @@ export class SimNode {
       if (life.over) return;
       // Whoever runs the process starts it again.
       if (this.defective) {
+        if (this.#diedMs === null)
+          report('alive', `node ${this.index + 1} ended of the death of one ENI or lease: ${error.message}`);
         if (!/leases|idlePool|eniFactory|garbageCollector|Keeper/.test(error.message))
           report('alive', `node ${this.index + 1} failed and does not say of what: ${error.message}`);
         this.#end(1, RESPAWN_MS);
@@ -232,9 +262,30 @@ export class SimNode {
     });
   }
 
+  /** Who was made to die does not; and of a supervisor, nobody may. */
+  #keepsItsWord(ref: AnyActorRef): boolean {
+    return !this.#wounded && !this.#broken.has(ref);
+  }
+
   #watched(ref: AnyActorRef, chart: string, snapshot: AnyMachineSnapshot, event: object, nowMs: number): void {
     this.#still.observe(ref, chart, snapshot, event, nowMs);
-    this.#conduct.observe(ref, chart, snapshot, event);
+    this.#conduct.observe(ref, chart, snapshot, event, nowMs);
+    const { type } = event as { readonly type: string };
+    if (/^xstate\.error\.actor\.(eni|lease):/.test(type) && !this.defective)
+      this.#options.report('alive', `${type.slice('xstate.error.actor.'.length)} died of itself`);
+    if (chart === 'eni' && snapshot.value === 'gone') this.#left((snapshot as EniSnapshot).context);
+  }
+
+  /** Whoever lets go of an ENI of ours for good has made sure of it. */
+  #left(context: EniContext): void {
+    const { eniId, ours, slot } = context;
+    const { cloud, witness, report } = this.#options;
+    const token = tokenOf(context);
+    const isIt = (eni: EniView): boolean => (eniId === null ? eni.tags[REQUEST_TAG] === token : eni.eniId === eniId);
+    const eni = cloud.model.truth(cloud.clock.nowMs()).enis.find(isIt);
+    if (!ours || eni === undefined || witness.touched.has(eni.eniId)) return;
+    if (eni.tags['enactor/instance'] !== this.instanceId) return;
+    report('6', `eni:${slot} of node ${this.index + 1} is gone, and ${eni.eniId} is there and ${eni.status}`);
   }
 
   /** As the daemon does, only less often. */
@@ -300,6 +351,8 @@ export class SimNode {
     const ref = who ?? known[which % Math.max(1, known.length)];
     if (ref === undefined || ref.getSnapshot().status !== 'active' || !this.up) return false;
     type Transition = (snapshot: unknown, event: { readonly type: string }, scope: unknown) => unknown;
+    if (of === 'supervisor') this.#wounded = true;
+    this.#broken.add(ref);
     const broken = ref as unknown as { logic: { readonly transition: Transition } }; // not in XState's type of a reference
     const { logic } = broken;
     broken.logic = Object.assign(Object.create(logic), {
@@ -307,6 +360,7 @@ export class SimNode {
         // Whoever is told to end does so.
         if (heard[1].type === 'xstate.stop') return logic.transition(...heard);
         if (of !== 'supervisor') this.#doomed.delete(ref);
+        else this.#diedMs = this.life.nowMs();
         throw new Error('a defect, planted by the simulation');
       },
     });
@@ -330,7 +384,7 @@ export class SimNode {
     this.#dirty = true;
     // What went on meanwhile was not looked at.
     this.#still = new StandStill(this.settings, this.#options.report);
-    this.#conduct = new Conduct(this.#options.report);
+    this.#conduct = new Conduct(this.settings, this.#options.report);
     this.#patience = new Patience(this.settings, this.#options.report);
     this.#options.trace.line(this.index, 'process', 'mended', this.life.nowMs());
   }
@@ -398,7 +452,16 @@ export class SimNode {
   /** Invariants of this node's books, if anything has moved since the last time. */
   check(callers: number): void {
     if (!this.up) return;
-    if (!this.defective) this.#still.check(this.life.nowMs());
+    if (this.#diedMs !== null)
+      this.#options.report('alive', `a supervisor of node ${this.index + 1} has died, and the process goes on`);
+    if (this.#diedMs === null && !this.#wounded) {
+      this.#still.check(this.life.nowMs());
+      this.#conduct.check(
+        this.books.enis.map(({ context }) => context),
+        this.#said,
+      );
+    }
+    this.#said = 0;
     if (!this.#dirty) return;
     this.#dirty = false;
     this.books.checkRests(this.life.nowMs() - REST_GRACE_MS);
@@ -417,14 +480,17 @@ export class SimNode {
     this.#checkAgreement(callers);
   }
 
-  /** An actor that was made to die does not keep its word. */
+  /** An actor that was made to die does not keep its word; what goes on beside it does. */
   #checkAgreement(callers: number): void {
-    if (this.snapshot('node')?.matches('running') !== true || this.defective) return;
+    if (this.snapshot('node')?.matches('running') !== true || this.#wounded) return;
     const [factory, pool, leases] = [this.snapshot('eniFactory'), this.snapshot('idlePool'), this.snapshot('leases')];
     if (factory === undefined || pool === undefined || leases === undefined) return;
     const { witness, report } = this.#options;
-    const all = { factory, pool, leases } as unknown as Supervisors;
-    witness.checks += checkAgreement(`node ${this.index + 1}`, all, callers, this.life.nowMs(), report);
+    const timers = timersIn(this.#actors.get('idlePool') as AnyActorRef);
+    const all = { factory, pool, leases, timers } as unknown as Supervisors;
+    const nowMs = this.life.nowMs();
+    if (!this.defective) witness.checks += checkAgreement(`node ${this.index + 1}`, all, callers, nowMs, report);
+    else if (this.#doomed.size === 0) witness.checks += checkPlans(`node ${this.index + 1}`, all, nowMs, report);
   }
 
   arm(crash: Crash): void {
@@ -584,7 +650,10 @@ export class SimNode {
         delayMs: () => chance.between(1, 20),
         failing: () => {
           const failure = once('kernel')();
-          if (failure !== null) this.kernelFailures += 1;
+          if (failure !== null) {
+            this.kernelFailures += 1;
+            this.#failedIn = life;
+          }
           return failure;
         },
       }),
@@ -621,7 +690,18 @@ export class SimNode {
         },
         fraction: () => chance.fraction(),
       },
-      log,
+      log: this.#hearing(log),
     };
+  }
+
+  /** What is said to people is counted. */
+  #hearing(log: Log): Log {
+    const heard =
+      (level: 'info' | 'warn' | 'error'): Log[typeof level] =>
+      (fields, message) => {
+        this.#said += 1;
+        log[level](fields, message);
+      };
+    return { debug: log.debug, info: heard('info'), warn: heard('warn'), error: heard('error') };
   }
 }

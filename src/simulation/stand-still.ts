@@ -9,6 +9,7 @@ import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
 import type { EniContext } from '../../statecharts/eni-context.ts';
 import type { GarbageCollectorContext } from '../../statecharts/garbage-collector-context.ts';
 import { type IdlePoolContext, moveIn } from '../../statecharts/idle-pool-context.ts';
+import { hasHolders } from '../core/address-book.ts';
 import type { EniPhase } from '../core/eni-summary.ts';
 import type { Settings } from '../core/settings.ts';
 import type { Report } from './violation.ts';
@@ -19,6 +20,8 @@ const GRACE_MS = 1_500;
 const WAY_MS = 10_000;
 /** Steps of start and recovery read all pages of several listings. */
 const START_CALLS = 12;
+/** Of a call's time: before that is over a node serves what it remembers. */
+const MEMORY_SHARE = 0.15;
 
 type CollectorSnapshot = { readonly value: string; readonly context: GarbageCollectorContext };
 type PoolSnapshot = {
@@ -31,6 +34,7 @@ export class StandStill {
   readonly #settings: Settings;
   readonly #report: Report;
   readonly #stays = new Map<AnyActorRef, Stay>();
+  readonly #stages = new WeakMap<AnyActorRef, { readonly stage: string; readonly sinceMs: number }>();
   #nextEndMs = Number.POSITIVE_INFINITY;
   checks = 0;
 
@@ -50,9 +54,18 @@ export class StandStill {
     if (chart === 'node') this.#node(snapshot);
     if (chart === 'idlePool') this.#pool(snapshot as unknown as PoolSnapshot);
     if (chart === 'garbageCollector') this.#collector(snapshot as unknown as CollectorSnapshot);
-    if (chart === 'eni') this.#eni(ref, snapshot as unknown as { value: unknown; context: EniContext });
     const path = pathOf(snapshot.value);
-    const limitMs = limitOf(chart, path, this.#settings);
+    if (chart === 'eni') {
+      const { context } = snapshot as unknown as { context: EniContext };
+      this.#eni(ref, path, context);
+      this.#stage(ref, path, context, nowMs);
+    }
+    const limitMs = limitOf(
+      chart,
+      path,
+      this.#settings,
+      (snapshot.context as { recalled?: boolean }).recalled === true,
+    );
     const what = limitMs === null ? '' : `${chart}.${path}`;
     const known = this.#stays.get(ref);
     if (limitMs === null) this.#stays.delete(ref);
@@ -136,12 +149,26 @@ export class StandStill {
       this.#report('alive', `the garbage collector is ${value} and there is nothing to do`);
   }
 
-  #eni(ref: AnyActorRef, { value, context }: { value: unknown; context: EniContext }): void {
-    const path = pathOf(value);
+  /** What an ENI does that nobody holds an address of, and that the cloud has to do, has an end. */
+  #stage(ref: AnyActorRef, path: string, { book }: EniContext, nowMs: number): void {
+    const [stage = ''] = path.split('.');
+    const limitMs = stageLimitOf(stage, this.#settings);
+    const known = this.#stages.get(ref);
+    if (limitMs === null || hasHolders(book)) this.#stages.set(ref, { stage: '', sinceMs: nowMs });
+    else if (known?.stage !== stage) this.#stages.set(ref, { stage, sinceMs: nowMs });
+    else if (nowMs - known.sinceMs > limitMs + GRACE_MS)
+      this.#report('alive', `${ref.id} has been ${stage} for ${nowMs - known.sinceMs} ms`);
+  }
+
+  #eni(ref: AnyActorRef, path: string, context: EniContext): void {
     const { phase, failures, lastFailure } = context;
     const right = phasesOf(path);
     if (right !== null && !right.includes(phase))
       this.#report('7', `${ref.id} is ${path} and says that it is ${phase}`);
+    if (path.startsWith('inUse') && context.device === null && phase !== 'faulty')
+      this.#report('7', `${ref.id} is ${path} without a device and says that it is ${phase}`);
+    if (path === 'inUse.unplugged' && context.device !== null)
+      this.#report('7', `${ref.id} waits for a device that it has`);
     if (failures > 0 !== (lastFailure !== null))
       this.#report('7', `${ref.id} counts ${failures} failures, the last being ${JSON.stringify(lastFailure)}`);
     if (/\.(backingOff|judging|searchingLater)$/.test(path) && lastFailure === null)
@@ -167,11 +194,13 @@ export function pathOf(value: unknown): string {
 }
 
 /** How long an actor may stay in a state, ms; null for as long as it likes. */
-function limitOf(chart: string, path: string, s: Settings): number | null {
+function limitOf(chart: string, path: string, s: Settings, recalled: boolean): number | null {
   const call = s.callTimeoutMs + WAY_MS;
   const leaf = path.slice(path.lastIndexOf('.') + 1);
   switch (chart) {
     case 'node':
+      // Who waits for an answer, and does not know yet what he remembers, looks at that.
+      if (leaf === 'calling' && !recalled) return MEMORY_SHARE * s.callTimeoutMs;
       if (['calling', 'identifying', 'looking', 'quieting'].includes(leaf)) return START_CALLS * call;
       if (path === 'remembering') return WAY_MS;
       return leaf === 'backingOff' ? s.backoffMaxMs : null;
@@ -192,6 +221,11 @@ function limitOf(chart: string, path: string, s: Settings): number | null {
     default:
       return null;
   }
+}
+
+function stageLimitOf(stage: string, s: Settings): number | null {
+  if (stage === 'attaching') return s.attachTimeoutMs;
+  return stage === 'detaching' || stage === 'deleting' ? s.detachTimeoutMs : null;
 }
 
 function eniLimitOf(path: string, leaf: string, call: number, s: Settings): number | null {
@@ -219,6 +253,7 @@ function eniLimitOf(path: string, leaf: string, call: number, s: Settings): numb
 /** What an ENI in a state may say of itself; null when that says nothing. */
 function phasesOf(path: string): readonly EniPhase[] | null {
   if (path.startsWith('creating') || path.startsWith('attaching')) return ['opening'];
+  if (path === 'settling.backingOff') return ['faulty'];
   if (path.startsWith('settling')) return ['opening', 'faulty'];
   if (path.startsWith('inUse.resting')) return ['ready'];
   // A device that goes is told at once, whatever is under way.

@@ -15,7 +15,9 @@
  *  8  world: at rest no call changes anything; and where nobody else has been at work, none that is refused is even tried
  *  9  call-watch (as a call leaves: one an ENI), sim-node (every step: the line). Rates per API are the real adapter's, with its tests
  * 10  witness: at each answer and at each end of a process; kubelet: nothing is left of a DEL that was answered
- * What an actor does in a step: conduct; what may be so for a moment and not for long: patience; what others change on the host: host-watch.
+ * What an actor does in a step: conduct, with course (which state may follow which, and when a call may be made again), evidence (what an ENI
+ * makes of an answer), hold-watch (what was refused is not asked for again) and root-watch (who calls, and what is remembered); what may be so
+ * for a moment and not for long: patience; what others change on the host: host-watch.
  * Beside them: stand-still and `alive` (nobody waits for what will not come), and at rest that every node serves, keeps its water marks
  * and has an address for one more pod.
  */
@@ -266,6 +268,7 @@ export class World {
     checkRest({
       nodes: this.nodes,
       kubelet: this.kubelet,
+      apiServer: this.apiServer,
       cloud: this.cloud,
       witness: this.witness,
       report: this.#report,
@@ -369,6 +372,9 @@ export class World {
       case 'drift':
         this.#hosts[decision.node]?.spoil(decision.flaw, decision.which);
         return;
+      case 'unplug':
+        node?.unplug(decision.which, decision.forMs);
+        return;
       case 'lateDevices':
         if (node === undefined) return;
         node.lateDevicesMs = decision.lateMs;
@@ -440,7 +446,10 @@ export class World {
         made = { change, eniId: eni.eniId, ips: [ip] };
       } else if (change === 'assign') made = { change, eniId: eni.eniId, family, want: { count: 1 } };
       else {
-        made = { change, eniId: eni.eniId };
+        made =
+          change === 'deletingEni'
+            ? { change: 'setEniStatus', eniId: eni.eniId, status: 'Deleting', forMs: 5_000 }
+            : { change, eniId: eni.eniId };
         for (const one of [...eni.ipv4, ...eni.ipv6]) this.witness.lost(one);
       }
     }

@@ -7,4 +7,13 @@ export const EXPLAINED: Readonly<Record<string, string>> = {
     'a deadline that passes later is heard in no other state; disarming it spares a timer and an entry of the journal',
   'lease opening on forget 0: without action 0 dropAsker':
     'the lease ends within the step, and an answer to somebody who has left reaches nobody; the test of the chart sees it',
+  'node running.degraded.quieting error quiet 0: missing':
+    'the wait for quiet is a loop that cannot fail; its way out of a failure is there because every call has one',
+  'node running.degraded.quieting error quiet 0: to remembering': 'as above: it cannot fail',
+  'garbageCollector confirming error confirm 0: missing':
+    'each question of the second look turns its own failure into an answer, so that the look as a whole cannot fail',
+  'garbageCollector confirming error confirm 0: without action 0 failed': 'as above: it cannot fail',
+  'garbageCollector confirming error confirm 0: to resting': 'as above: it cannot fail',
+  'eni inUse.unplugged after backoff 0: to inUse.looking':
+    'a look at its wants by an ENI without a device leads to confirming within the same step',
 };

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { parentPort, Worker } from 'node:worker_threads';
 import type { ScenarioOptions } from '../../src/simulation/scenario.ts';
-import { allMutants, fateOf, meets, type Walk, walkOf } from './fate.ts';
+import { allMutants, fateOf, type Walk, walkOf } from './fate.ts';
 import type { Mutant } from './mutants-of.ts';
 
 /**
@@ -19,8 +19,8 @@ export type Fate = {
 /** `name` is null for the charts as they are. */
 type Task = { readonly name: string | null; readonly seed: number; readonly options: ScenarioOptions };
 
-/** A seed takes a fraction of a second; a mutant that sends itself messages for ever takes all of this. */
-const HANG_MS = 20_000;
+/** A seed takes a fraction of a second, or a few on a machine that is busy; a mutant that sends itself messages for ever takes all of this. */
+const HANG_MS = 60_000;
 const MEMORY = { maxYoungGenerationSizeMb: 128, maxOldGenerationSizeMb: 1_024 };
 
 /** To be called by a worker thread: does what it is told until it is ended. */
@@ -35,37 +35,47 @@ export function serveMutants(): void {
     }
     const mutant = mutants.get(name);
     if (mutant === undefined) throw new RangeError(`no mutant is called ${name}`);
-    parentPort?.postMessage({ why: await fateOf(mutant, seed, options), been: [] } satisfies Walk);
+    parentPort?.postMessage({ why: await fateOf(mutant, seed, options), met: {} } satisfies Walk);
   });
 }
 
+/** Of each seed what it is without any mutant. */
+export async function walkAll(
+  seeds: readonly number[],
+  options: ScenarioOptions,
+  program: URL,
+): Promise<ReadonlyMap<number, Walk>> {
+  const walks = new Map<number, Walk>();
+  const left = [...seeds];
+  await onEachCore(seeds.length, program, async (askWorker) => {
+    for (let seed = left.shift(); seed !== undefined; seed = left.shift())
+      walks.set(seed, await askWorker({ name: null, seed, options }));
+  });
+  return walks;
+}
+
 /**
- * `onUnsound` hears of seeds that the charts as they are do not live through: they would kill any mutant, so none meets them.
+ * Each mutant meets the seeds that come to its cut, those first that do so most often. Seeds that the charts as they are do not live
+ * through would kill any mutant, so none meets them.
  */
 export async function hunt(
   mutants: readonly Mutant[],
-  wanted: readonly number[],
+  walks: ReadonlyMap<number, Walk>,
   options: ScenarioOptions,
   program: URL,
   onFate: (fate: Fate) => void,
-  onUnsound: (seed: number, why: string) => void,
 ): Promise<void> {
-  const walks = new Map<number, Walk>();
-  const trying = [...wanted];
-  await onEachCore(wanted.length, program, async (askWorker) => {
-    for (let seed = trying.shift(); seed !== undefined; seed = trying.shift())
-      walks.set(seed, await askWorker({ name: null, seed, options }));
-  });
-  for (const [seed, { why }] of walks) if (why !== null) onUnsound(seed, why);
-  const sound = wanted.filter((seed) => walks.get(seed)?.why === null);
-  const been = new Map(sound.map((seed) => [seed, new Set(walks.get(seed)?.been)]));
+  const sound = [...walks].filter(([, { why }]) => why === null);
   const left = [...mutants];
   await onEachCore(mutants.length, program, async (askWorker) => {
     for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
       const { name } = mutant;
-      const near = sound.filter((seed) => meets(mutant as Mutant, been.get(seed) ?? new Set()));
+      const near = sound
+        .map(([seed, { met }]) => ({ seed, times: met[name] ?? 0 }))
+        .filter(({ times }) => times > 0)
+        .sort((a, b) => b.times - a.times || a.seed - b.seed);
       let fate: Fate = { name, seeds: near.length, by: null, why: null };
-      for (const [index, seed] of near.entries()) {
+      for (const [index, { seed }] of near.entries()) {
         const { why } = await askWorker({ name, seed, options });
         if (why === null) continue;
         fate = { name, seeds: index + 1, by: seed, why };
@@ -112,7 +122,7 @@ function ask(worker: Worker, task: Task): Promise<{ readonly walk: Walk; readonl
       worker.off('error', onError);
       resolve({ walk, alive });
     };
-    const killed = (why: string): void => end({ why, been: [] }, false);
+    const killed = (why: string): void => end({ why, met: {} }, false);
     const onMessage = (walk: Walk): void => end(walk, true);
     const onError = (error: Error): void => killed(`the thread died: ${error.message}`);
     const timer = setTimeout(() => killed(`no end after ${HANG_MS / 1000} s`), HANG_MS);

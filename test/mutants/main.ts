@@ -1,5 +1,5 @@
 /**
- * `npm run mutants -- [--seeds 500] [--first 1] [--steps 400] [--chart NAME] [--only TEXT] [--names FILE] [--sample N] [--hazards a,b] [--verbose] [--json]`
+ * `npm run mutants -- [--seeds 500] [--first 1] [--steps 2000] [--chart NAME] [--only TEXT] [--names FILE] [--sample N] [--hazards a,b] [--verbose] [--json]`
  *
  * Runs every mutant of the charts through the simulation, seed after seed, until one kills it: by a violated invariant, by the end of the
  * root, or because the node never comes to rest. Prints how many were killed, chart by chart, and those that lived, with what is known of
@@ -10,11 +10,11 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
-import { HAZARDS, type Hazard } from '../../src/simulation/scenario.ts';
+import { HAZARDS, type Hazard, lasting } from '../../src/simulation/scenario.ts';
 import { Seeded } from '../../src/simulation/seeded.ts';
 import { EXPLAINED } from './explained.ts';
 import { allMutants } from './fate.ts';
-import { type Fate, hunt, serveMutants } from './hunt.ts';
+import { type Fate, hunt, serveMutants, walkAll } from './hunt.ts';
 import type { Mutant } from './mutants-of.ts';
 
 const AIM = 0.95;
@@ -25,7 +25,7 @@ async function main(): Promise<number> {
     options: {
       seeds: { type: 'string', default: '500' },
       first: { type: 'string', default: '1' },
-      steps: { type: 'string', default: '400' },
+      steps: { type: 'string', default: '2000' },
       chart: { type: 'string' },
       only: { type: 'string', default: '' },
       names: { type: 'string' },
@@ -59,27 +59,21 @@ async function main(): Promise<number> {
     process.stderr.write(`  ${fates.length} of ${chosen.length} mutants, ${alive} of them alive\n`);
   }, PROGRESS_MS);
   const seeds = Array.from({ length: count ?? 0 }, (_, index) => (first ?? 0) + index);
-  const options = { steps: steps ?? 0, hazards: hazards as Hazard[] };
+  const options = { ...lasting(steps ?? 0), hazards: hazards as Hazard[] };
   try {
-    await hunt(
-      chosen,
-      seeds,
-      options,
-      new URL(import.meta.url),
-      (fate) => {
-        fates.push(fate);
-        if (values.verbose)
-          process.stderr.write(
-            `${fate.why === null ? `alive after ${fate.seeds} seeds` : `dead by seed ${fate.by}`}: ${fate.name}: ${fate.why ?? ''}\n`,
-          );
-      },
-      (seed, why) => {
-        unsound.push(seed);
-        process.stderr.write(
-          `  seed ${seed} is left out, since the charts as they are do not live through it: ${why}\n`,
-        );
-      },
-    );
+    const program = new URL(import.meta.url);
+    const walks = await walkAll(seeds, options, program);
+    for (const [seed, { why }] of walks) {
+      if (why === null) continue;
+      unsound.push(seed);
+      process.stderr.write(`  seed ${seed} is left out, since the charts as they are do not live through it: ${why}\n`);
+    }
+    await hunt(chosen, walks, options, program, (fate) => {
+      fates.push(fate);
+      if (!values.verbose) return;
+      const end = fate.why === null ? `alive after ${fate.seeds} seeds` : `dead by seed ${fate.by}`;
+      process.stderr.write(`${end}: ${fate.name}: ${fate.why ?? ''}\n`);
+    });
   } finally {
     clearInterval(progress);
   }

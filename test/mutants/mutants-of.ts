@@ -5,7 +5,7 @@
  * A guard that never lets through is the transition that is missing, and is counted once. Initial states, delays and the inside of actions and
  * guards are left alone. A mutant is found again by its name as long as the place it is cut at stays where it is.
  */
-import { type AnyStateMachine, type AnyStateNode, createMachine } from 'xstate';
+import { type AnyStateMachine, type AnyStateNode, createMachine, or } from 'xstate';
 import { transitionName } from '../../src/simulation/coverage.ts';
 import { type PlainState, type PlainTransition, plainConfig } from './plain-config.ts';
 
@@ -16,6 +16,8 @@ export type Mutant = {
   /** The state that is cut, and the transition, where it makes a difference only when that is taken: as the coverage names them. */
   readonly state: string;
   readonly transition: string | null;
+  /** It is its guard that is cut: that makes a difference only where the guard does not let through. */
+  readonly guarded: boolean;
   make(): AnyStateMachine;
 };
 
@@ -25,17 +27,20 @@ type Cut = {
   /** The event that XState gives the transition, or how that begins, and its place among those of the event. */
   readonly taken: { readonly event: string; readonly nth: number } | null;
   readonly apply: (config: PlainState) => void;
+  /** Of one that lacks a guard: puts an ear to it. */
+  readonly listen?: (config: PlainState, onRefused: () => void) => void;
 };
 type Reach = (config: PlainState) => PlainState;
 
 export function mutantsOf(machine: AnyStateMachine): readonly Mutant[] {
   const chart = machine.id;
   const plain = plainConfig(machine);
-  return cutsOf(plain, plain, [], (config) => config).map(({ what, path, taken, apply }) => ({
+  return cutsOf(plain, plain, [], (config) => config).map(({ what, path, taken, apply, listen }) => ({
     name: `${chart} ${what}`,
     chart,
     state: [chart, ...path].join('.'),
     transition: taken === null ? null : nameIn(machine, path, taken),
+    guarded: listen !== undefined,
     make: () => {
       const config = plainConfig(machine);
       apply(config);
@@ -45,6 +50,17 @@ export function mutantsOf(machine: AnyStateMachine): readonly Mutant[] {
       );
     },
   }));
+}
+
+/** The chart itself, but `onRefused` hears the name of the mutant without a guard whenever that guard does not let through. */
+export function withEars(machine: AnyStateMachine, onRefused: (name: string) => void): AnyStateMachine {
+  const config = plainConfig(machine);
+  for (const { what, listen } of cutsOf(config, config, [], (same) => same))
+    listen?.(config, () => onRefused(`${machine.id} ${what}`));
+  return createMachine(
+    config as Parameters<typeof createMachine>[0], // the shape of it is that of the machine's own
+    machine.implementations as Parameters<typeof createMachine>[1],
+  );
 }
 
 /** Of a state and of all below it. */
@@ -76,6 +92,14 @@ function cutsOf(root: PlainState, state: PlainState, path: readonly string[], re
           apply: edit((one) => {
             delete one.guard;
           }),
+          listen: (config, onRefused) =>
+            edit((one) => {
+              const tell = (): boolean => {
+                onRefused();
+                return false;
+              };
+              one.guard = or([one.guard as string, tell]);
+            })(config),
         });
       actions(name, taken, (from) => listIn(from)[index]?.actions ?? []);
       const swapped = transition.target === undefined ? null : besides(root, path, transition.target);

@@ -5,12 +5,15 @@
  * without one, until it answers 403.
  * Source: ECS "Use instance metadata", security-hardened mode.
  */
+import { setMaxListeners } from 'node:events';
 import { EnactorError } from '../../core/errors.ts';
 import { httpWire, type MetadataAnswer, type MetadataWire } from './metadata-wire.ts';
 
 const TOKEN_PATH = '/latest/api/token';
 const META_DATA = '/latest/meta-data/';
 const TOKEN_TTL_SECONDS = 21_600; // the longest the service gives
+/** Values of one reader that are read at once: each listens to the reader's signal, and all of them may wait for one token. */
+const READS_MAX = 128;
 /** 429, 5xx and the network are worth another try; each pause is this much longer than the last. */
 const PAUSE_GROWTH = 1.2;
 
@@ -54,6 +57,8 @@ export class MetadataClient {
    * Rejects with EnactorError `metadata` naming the path, or with AbortError. An empty answer or an HTML page is an error too.
    */
   async get(path: string, signal: AbortSignal): Promise<string | null> {
+    // More than ten are no leak: Node would say so.
+    setMaxListeners(READS_MAX, signal);
     const used = await this.#currentToken(signal);
     let answer = await this.#read(path, used, signal);
     const isRefused = answer.status === 401 || (answer.status === 403 && used.value === null);
