@@ -35,6 +35,8 @@ export class Inputs {
   /** Keys on disk, oldest first; null until they are known. */
   #onDisk: string[] | null = null;
   #seq: number;
+  /** The number before the first of this life. */
+  readonly before: number;
   #unwritten = 0;
   #timer: unknown = null;
   #writing: Promise<void> | null = null;
@@ -45,7 +47,13 @@ export class Inputs {
     this.#store = ports.store;
     this.#log = ports.log;
     this.#timers = timers;
-    this.#seq = firstSeq(ports.clock.nowMs());
+    this.before = firstSeq(ports.clock.nowMs());
+    this.#seq = this.before;
+  }
+
+  /** Of the last one that was noted. */
+  get lastSeq(): number {
+    return this.#seq;
   }
 
   /** Takes an event that entered at `atMs`, on its way to the chart's actor of this name. */

@@ -117,7 +117,8 @@ export function startNode({
   const trails = new RequestTrails();
   const observer = new Observer(() => clock.nowMs());
 
-  const instant: Instant = { nowMs: clock.nowMs() };
+  const startMs = clock.nowMs();
+  const instant: Instant = { nowMs: startMs };
   const ofSandbox = timed(
     leaseLogic(
       ports,
@@ -337,10 +338,11 @@ export function startNode({
   return {
     allocator: { allocate, release, lease },
     introspection: {
-      report: () => ({ ...reportOf(root, sinceMs), store: ports.store.state() }),
+      report: () => ({ ...reportOf(root, sinceMs), store: ports.store.state(), atSeq: inputs.lastSeq }),
       journal: (query) => inputs.page(query),
       actor: (path) => actorDetail(root as AnyActorRef, path, sinceMs),
       charts,
+      life: () => ({ startMs, seqBefore: inputs.before, settings: atStart }),
       why: (pod) => whyOf(root, trails, pod, clock.nowMs()),
       watch: (listener, options) => observer.watch(root as AnyActorRef, listener, options),
       command: (command) => commandIn(root, command, clock.nowMs()),

@@ -10,6 +10,7 @@ import { eventsCommand, journalCommand } from './commands/events.ts';
 import { labCommand } from './commands/lab.ts';
 import { leasesCommand } from './commands/leases.ts';
 import { statusCommand } from './commands/status.ts';
+import { supportCommand } from './commands/support.ts';
 import { tellCommands } from './commands/tell.ts';
 import { terwayCommands } from './commands/terway.ts';
 import { watchCommand } from './commands/watch.ts';
@@ -19,7 +20,7 @@ import { drained, watchStandardOutput } from './standard-output.ts';
 
 /** By the headings of `--help`, in its order. */
 const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
-  'A node:': [statusCommand, whyCommand, leasesCommand, eniCommand, configCommand, tellCommands],
+  'A node:': [statusCommand, whyCommand, leasesCommand, eniCommand, configCommand, tellCommands, supportCommand],
   'Its actors:': [watchCommand, actorsCommand, eventsCommand, journalCommand, chartsCommand],
   'As terway-cli has them:': [terwayCommands],
   'Without a node:': [labCommand, completionCommand],

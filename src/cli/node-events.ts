@@ -2,6 +2,7 @@
 import type { Input } from '../core/input-journal.ts';
 import type { Paint } from '../lab/view/paint.ts';
 import type { Inspected } from '../ports/inspected.ts';
+import { shortName } from './node-actors.ts';
 
 /** Of an event's fields. */
 const FIELDS_CHARS = 100;
@@ -17,7 +18,7 @@ export function eventLine(event: Inspected, states: Map<string, string | null>, 
     states.set(event.actor, event.state);
     return event.chart === null
       ? null
-      : `${at}  ${paint('bold', who)} is there${event.state === null ? '' : `, ${event.state}`}`;
+      : `${at}  ${paint('bold', who)} is there${event.state ? `, ${event.state}` : ''}`;
   }
   if (event.kind === 'event') {
     // What an actor tells itself on its way is XState's own business.
@@ -65,7 +66,7 @@ function fieldsOf(event: { readonly [field: string]: unknown }, paint: Paint): s
 
 /** All are below the node. */
 function shortPath(path: string): string {
-  return path.startsWith('node/') ? path.slice('node/'.length) : path;
+  return shortName(path.startsWith('node/') ? path.slice('node/'.length) : path);
 }
 
 function clock(atMs: number): string {

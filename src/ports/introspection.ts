@@ -6,6 +6,7 @@ import type { JournalPage, JournalQuery } from '../core/input-journal.ts';
 import type { Lease } from '../core/lease.ts';
 import type { Considered } from '../core/placement-view.ts';
 import type { RepairEntry } from '../core/repair-ledger.ts';
+import type { Life } from '../core/support-bundle.ts';
 import type { StatusReply } from '../core/wire.ts';
 
 export type { AddressState } from '../core/address-book.ts';
@@ -192,6 +193,8 @@ export type NodeReport = {
   }[];
   /** How the database is; absent in what only looks like a report. */
   readonly store?: StoreState;
+  /** The last input that it takes account of. */
+  readonly atSeq?: number;
   /** The newest first. The daemon's own, beside what the actors tell, so absent in theirs. */
   readonly refusals?: readonly Refusal[];
   /** The daemon's own too. */
@@ -210,6 +213,7 @@ export interface Introspection {
   /** null when there is no actor at this path. */
   actor(path: string): ActorDetail | null;
   charts(): readonly ChartData[];
+  life(): Life;
   /** Of a pod, `namespace/name`. */
   why(pod: string): Why;
   /** Tells `listener` of every actor there is, and from then on of all that happens. What it returns ends that, any number of times. */

@@ -1,13 +1,13 @@
 /** The inputs journal, and what it is for: a run can be had again from it alone. */
 import t from 'tap';
 import { Inputs } from '../../actors/inputs.ts';
+import { replayed, statesOf } from '../../actors/replay.ts';
 import { type MemoryDisk, memoryStore } from '../../src/adapters/level/memory-store.ts';
 import { EnactorError } from '../../src/core/errors.ts';
 import { firstSeq, type Input, inputKey, livingInput, parseInput, plainInput } from '../../src/core/input-journal.ts';
 import { settle, VirtualClock } from '../../src/simulation/virtual-clock.ts';
 import { atRest } from './at-rest.ts';
 import { oneNode } from './one-node.ts';
-import { replayed, statesOf } from './replay.ts';
 
 t.test(
   'journal: a run is had again from its inputs: every actor is in the same state with the same book',

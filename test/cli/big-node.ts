@@ -12,6 +12,7 @@ import { bindUnixSocket } from '../../src/adapters/http/unix-socket.ts';
 import { silentLog } from '../../src/adapters/logging/silent-log.ts';
 import { EnactorError } from '../../src/core/errors.ts';
 import type { Input } from '../../src/core/input-journal.ts';
+import { defaultSettings } from '../../src/core/settings.ts';
 import type { Inspected } from '../../src/ports/inspected.ts';
 import type { EniReport, Introspection, NodeReport } from '../../src/ports/introspection.ts';
 import { fakeBackend } from '../adapters/http/fake-backend.ts';
@@ -75,6 +76,7 @@ export async function bigNode(t: Test): Promise<BigNode> {
     },
     actor: () => null,
     charts,
+    life: () => ({ startMs: 0, seqBefore: 0, settings: { ...defaultSettings, nodeName: 'n' } }),
     why: (pod) => ({
       ...{ pod, verdict: 'bound', answer: `${pod} is well`, leases: [], decisions: [], stages: [], requests: [] },
       ...{ considered: [], underWay: [], nextTryMs: null, refusal: null },

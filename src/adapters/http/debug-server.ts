@@ -64,6 +64,7 @@ const paths: Readonly<Record<string, (asked: Asked) => Answer>> = {
   '/v1/leases': ({ actors, params }) => paged(actors.report().leases, ({ sandbox }) => sandboxKey(sandbox), params),
   '/v1/pods': ({ actors, params }) => paged(podRows(actors.report()), podRowKey, params),
   '/v1/waiting': ({ actors, params }) => paged(actors.report().waiting, ({ requestId }) => requestId, params),
+  '/v1/life': ({ actors }) => [200, actors.life()],
   '/v1/pool': ({ actors }) => [200, actors.report().pool],
   '/v1/journal': ({ actors, params }) => {
     const asked = journalQuery(params);

@@ -7,6 +7,7 @@ import { bindUnixSocket } from '../../../src/adapters/http/unix-socket.ts';
 import { LogTap } from '../../../src/adapters/logging/log-tap.ts';
 import { silentLog } from '../../../src/adapters/logging/silent-log.ts';
 import type { Input } from '../../../src/core/input-journal.ts';
+import { defaultSettings } from '../../../src/core/settings.ts';
 import type { Inspected } from '../../../src/ports/inspected.ts';
 import type { ActorDetail, Introspection, NodeReport } from '../../../src/ports/introspection.ts';
 import { shortDirectory } from './short-directory.ts';
@@ -31,6 +32,7 @@ const introspection = (report: NodeReport, more: Partial<Introspection> = {}): I
   report: () => report,
   actor: (path) => (path === 'node/leases/lease:c1/eth0' ? detail(path) : null),
   charts: () => [],
+  life: () => ({ startMs: 0, seqBefore: 0, settings: { ...defaultSettings, nodeName: 'n' } }),
   why: (pod) => ({
     ...{ pod, verdict: 'unknown', answer: 'nobody has asked', leases: [], decisions: [], stages: [], requests: [] },
     ...{ considered: [], underWay: [], nextTryMs: null, refusal: null },

@@ -1,22 +1,26 @@
 /**
  * A run again from its inputs alone: the same charts with hands that never answer and a clock that never ticks, and every answer and
  * tick from the journal.
+ *
+ * It has to begin with the first input of a life: charts do not tell how they came to be where they are.
  */
 import { type AnyActorRef, type AnyMachineSnapshot, createActor, fromCallback, fromPromise } from 'xstate';
-import { statePath } from '../../actors/state-path.ts';
-import { timed } from '../../actors/timed.ts';
-import { type Input, livingInput } from '../../src/core/input-journal.ts';
-import type { Settings } from '../../src/core/settings.ts';
-import { cloudKeeperMachine } from '../../statecharts/cloud-keeper.ts';
-import { eniMachine } from '../../statecharts/eni.ts';
-import type { EniContext } from '../../statecharts/eni-context.ts';
-import { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
-import { garbageCollectorMachine } from '../../statecharts/garbage-collector.ts';
-import { idlePoolMachine } from '../../statecharts/idle-pool.ts';
-import { kernelKeeperMachine } from '../../statecharts/kernel-keeper.ts';
-import { leaseMachine } from '../../statecharts/lease.ts';
-import { leasesMachine } from '../../statecharts/leases.ts';
-import { nodeMachine } from '../../statecharts/node.ts';
+import { type Input, livingInput } from '../src/core/input-journal.ts';
+import type { Settings } from '../src/core/settings.ts';
+import type { NodeReport } from '../src/ports/introspection.ts';
+import { cloudKeeperMachine } from '../statecharts/cloud-keeper.ts';
+import { eniMachine } from '../statecharts/eni.ts';
+import type { EniContext } from '../statecharts/eni-context.ts';
+import { eniFactoryMachine } from '../statecharts/eni-factory.ts';
+import { garbageCollectorMachine } from '../statecharts/garbage-collector.ts';
+import { idlePoolMachine } from '../statecharts/idle-pool.ts';
+import { kernelKeeperMachine } from '../statecharts/kernel-keeper.ts';
+import { leaseMachine } from '../statecharts/lease.ts';
+import { leasesMachine } from '../statecharts/leases.ts';
+import { type NodeRef, nodeMachine } from '../statecharts/node.ts';
+import { reportOf } from './report.ts';
+import { statePath } from './state-path.ts';
+import { timed } from './timed.ts';
 
 const never = fromPromise<never>(() => new Promise<never>(() => {}));
 const unanswered = (...names: string[]) => Object.fromEntries(names.map((name) => [name, never]));
@@ -36,16 +40,26 @@ const ENI_HANDS = [
   'deleteEni',
 ];
 
-export function replayed(records: readonly Input[], settings: Settings) {
+export type Replayed = {
+  readonly root: AnyActorRef;
+  /** What the node would tell of itself; since when an actor is in its state is not known to a replay. */
+  report(): NodeReport;
+  /** What each ENI owns, in words. */
+  books(): { readonly eniId: string | null; readonly book: readonly string[] }[];
+};
+
+/** `settings`: those that this life began with. */
+export function replayed(records: readonly Input[], settings: Settings): Replayed {
   const instant = { nowMs: records[0]?.atMs ?? 0 };
   const eni = timed(eniMachine.provide(hands(...ENI_HANDS)), instant);
   const eniFactory = timed(eniFactoryMachine.provide({ actors: { ...unanswered('survey'), eni } }), instant);
   const lease = timed(leaseMachine.provide(hands('persist', 'erase')), instant);
   const leases = timed(leasesMachine.provide({ actors: { lease } }), instant);
   const idlePool = timed(idlePoolMachine, instant);
-  const kernelKeeper = kernelKeeperMachine.provide({
+  const keeper = kernelKeeperMachine.provide({
     actors: { ...unanswered('sweep'), watch: fromCallback(() => undefined) },
   } as never);
+  const kernelKeeper = timed(keeper, instant);
   const garbageCollector = timed(garbageCollectorMachine.provide(hands('list', 'confirm', 'collect')), instant);
   const cloudKeeper = timed(cloudKeeperMachine.provide(hands('listStrays')), instant);
   const supervisors = { leases, eniFactory, idlePool, kernelKeeper, cloudKeeper, garbageCollector };
@@ -76,7 +90,7 @@ export function replayed(records: readonly Input[], settings: Settings) {
       return { eniId, book: book.map(({ address, state, pod }) => `${address.ipv4} ${state} ${pod}`) };
     });
   };
-  return { root: root as AnyActorRef, books };
+  return { root: root as AnyActorRef, books, report: () => reportOf(root as NodeRef, () => 0) };
 }
 
 /** `path state` of every chart, sorted. */

@@ -1,0 +1,103 @@
+/** `enactor support`: a bundle for somebody who was not there, and `enactor replay`: what he does with it. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { parseBundle, whyNoReplay } from '../../core/support-bundle.ts';
+import { paintFor } from '../../lab/view/paint.ts';
+import { forHowLong } from '../../lab/view/words.ts';
+import { type AddCommand, examples } from '../command.ts';
+import { CommandError, EXIT } from '../exit-codes.ts';
+import { reportLines } from '../node-status.ts';
+import { whyLines } from '../node-why.ts';
+import { type Bundle, differences, gathered } from '../support.ts';
+import { debugSocketOf, withNode } from '../which-node.ts';
+
+export const supportCommand: AddCommand = (enactor, done) => {
+  withNode(enactor.command('support'))
+    .description(
+      'gather what somebody needs who was not there: state, configuration, log, and all that entered the actors',
+    )
+    .option('--out <file>', 'where to write it (default: enactor-support-<node>-<time>.json.gz here)')
+    .addHelpText(
+      'after',
+      `${examples('enactor support', 'enactor support --out /tmp/node-7.json.gz', 'enactor replay /tmp/node-7.json.gz')}
+
+Names of pods, ids of ENIs and addresses are in it; credentials are not.`,
+    )
+    .action(async ({ out, ...options }) => {
+      const bundle = await gathered(await debugSocketOf(options), Date.now());
+      const at = new Date(bundle.takenAtMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
+      const path = out ?? `enactor-support-${bundle.life.settings.nodeName}-${at}.json.gz`;
+      try {
+        writeFileSync(path, gzipSync(JSON.stringify(bundle)), { mode: 0o600, flag: out === undefined ? 'wx' : 'w' });
+      } catch (error) {
+        throw new CommandError(EXIT.failed, (error as Error).message);
+      }
+      const without = whyNoReplay(bundle);
+      process.stdout.write(`${path}\n`);
+      process.stderr.write(
+        without === null
+          ? `${bundle.inputs.length} inputs: all of this life; enactor replay ${path} runs it again\n`
+          : `it cannot be replayed: ${without}\n`,
+      );
+      done(EXIT.ok);
+    });
+
+  enactor
+    .command('replay')
+    .description('run the life in a support bundle again, and compare where it ends with what the node told')
+    .argument('<file>')
+    .option('--until <seq>', 'only up to this input: the node as it was then')
+    .addHelpText(
+      'after',
+      `${examples('enactor replay node-7.json.gz', 'enactor replay node-7.json.gz --until 1796008204557030')}
+
+Exit codes: 0 the replay came to the very same, 1 it came to something else, 3 it cannot be replayed.`,
+    )
+    .action(async (file: string, { until }) => done(await replayFile(file, until)));
+};
+
+async function replayFile(file: string, until: string | undefined): Promise<number> {
+  const bundle = bundleIn(file);
+  const without = whyNoReplay(bundle);
+  if (without !== null) throw new CommandError(EXIT.cannot, `${file} cannot be replayed: ${without}`);
+  const paint = paintFor(process.stdout);
+  const say = (lines: readonly string[]) => process.stdout.write(`${lines.join('\n')}\n`);
+  if (until !== undefined) {
+    const seq = Number(until);
+    const inputs = bundle.inputs.filter((input) => input.seq <= seq);
+    const last = inputs.at(-1);
+    if (!Number.isSafeInteger(seq) || last === undefined)
+      throw new CommandError(EXIT.usage, `--until: the inputs are ${bundle.inputs[0]?.seq} to ${bundle.report.atSeq}`);
+    const { replayed } = await import('../../../actors/replay.ts'); // as in support.ts
+    const { report, root } = replayed(inputs, bundle.life.settings);
+    say([`after input ${last.seq}, ${new Date(last.atMs).toISOString()}:`, ...reportLines(report(), last.atMs, paint)]);
+    root.stop();
+    return EXIT.ok;
+  }
+  const wrong = await differences(bundle);
+  const life = forHowLong(bundle.takenAtMs - bundle.life.startMs);
+  say([...reportLines(bundle.report, bundle.takenAtMs, paint), '']);
+  for (const why of bundle.whys) say([...whyLines(why, bundle.takenAtMs, paint), '']);
+  if (wrong.length === 0) {
+    say([`replayed: ${bundle.inputs.length} inputs of ${life} lead to the very same, failures included`]);
+    return EXIT.ok;
+  }
+  for (const { what, told, replayed } of wrong)
+    say([
+      `${what} differs`,
+      `  the node told  ${JSON.stringify(told)}`,
+      `  the replay has ${JSON.stringify(replayed)}`,
+    ]);
+  return EXIT.failed;
+}
+
+/** Throws CommandError. */
+function bundleIn(file: string): Bundle {
+  try {
+    const bytes = readFileSync(file);
+    const GZIP = 0x1f;
+    return parseBundle((bytes[0] === GZIP ? gunzipSync(bytes) : bytes).toString('utf8')) as unknown as Bundle;
+  } catch (error) {
+    throw new CommandError(EXIT.failed, `${file} ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,62 @@
+/** A bundle taken after a planted failure replays to the same failure. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { debugServer } from '../../src/adapters/http/debug-server.ts';
+import { bindUnixSocket } from '../../src/adapters/http/unix-socket.ts';
+import { LogTap } from '../../src/adapters/logging/log-tap.ts';
+import { differences, gathered } from '../../src/cli/support.ts';
+import { parseBundle, whyNoReplay } from '../../src/core/support-bundle.ts';
+import { eventually, type OneNode, oneNode } from '../actors/one-node.ts';
+
+async function socketOf(t: Test, lab: OneNode): Promise<string> {
+  const dir = mkdtempSync(join(tmpdir(), 's'));
+  const tap = new LogTap(() => {});
+  tap.write('{"level":"warn","accessKeySecret":"S3CRET","msg":"a line"}\n');
+  const server = debugServer(() => lab.node.introspection, { logTap: tap });
+  const bound = await bindUnixSocket(server, join(dir, 'd'));
+  t.teardown(async () => {
+    bound.close();
+    server.closeAllConnections();
+    await lab.stop();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  return join(dir, 'd');
+}
+
+t.test('support: a bundle taken after a planted failure replays to the same failure', async (t) => {
+  const lab = await oneNode({ settings: { minIdle: 1, maxIdle: 2, holdDownMs: 60_000 }, instanceType: 'ecs.g6.large' });
+  const socket = await socketOf(t, lab);
+  await lab.serving();
+  await lab.add('a');
+  await lab.refuse('AssignPrivateIpAddresses', 'InvalidVSwitchId.IpNotEnough', 50);
+  const gone = new AbortController();
+  const waits = Promise.all(['b', 'c', 'd'].map((name) => lab.add(name, Date.now() + 90_000, gone.signal)));
+  waits.catch(() => {});
+  await eventually('pods wait for the hold', () => lab.report().waiting.length > 0);
+  const bundle = await gathered(socket, Date.now());
+  const text = JSON.stringify(bundle);
+  t.notMatch(text, /S3CRET/);
+  t.match(text, /a line/);
+  t.equal(whyNoReplay(bundle), null);
+  t.ok(bundle.whys.length > 0, 'it tells why pods wait');
+  t.match(bundle.report.enis[0]?.lastFailure, /IpNotEnough/);
+
+  const read = parseBundle(text) as unknown as typeof bundle;
+  t.strictSame(await differences(read), [], 'the very same, failures included');
+
+  const failed = read.inputs.findIndex(({ event }) => event.type.startsWith('xstate.error.actor'));
+  t.ok(failed > 0, 'the failure is an input');
+  const tampered = { ...read, inputs: read.inputs.filter((_, index) => index !== failed) };
+  t.ok((await differences(tampered)).length > 0, 'without the failure it comes to something else');
+  t.match(whyNoReplay(tampered), /inputs are missing|ends before the report/);
+  t.match(whyNoReplay({ ...read, inputs: read.inputs.slice(3) }), /no longer reaches back to the start/);
+  gone.abort();
+});
+
+t.test('support: what is no bundle is told', async (t) => {
+  t.throws(() => parseBundle('{"a":1}'), { message: 'is no support bundle' });
+  t.throws(() => parseBundle('{"enactorSupport":2}'), { message: /of version 2; this program reads 1/ });
+  t.throws(() => parseBundle('nonsense'), SyntaxError);
+});
