@@ -47,6 +47,14 @@ export class TcpDoor {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 
+  /** What is connected stays connected and hears nothing any more; who comes now gets through. */
+  swallow(): void {
+    for (const socket of this.#sockets) {
+      socket.unpipe();
+      socket.resume();
+    }
+  }
+
   mend(): void {
     this.#open = true;
   }

@@ -67,7 +67,7 @@ export class NodeMetrics {
       this.#gauges[name].set(labels, value);
     set('enactor_serving', report?.state.split('.').includes('serving') === true ? 1 : 0);
     if (report === null) return;
-    const { pool, enis, leases, waiting, actors, holds = [], store, gc, host } = report;
+    const { pool, enis, leases, waiting, actors, holds = [], store, gc, host, podWatch, room, readiness } = report;
     for (const [state, count] of Object.entries(pool?.counts ?? {})) set('enactor_addresses', count, { state });
     set('enactor_capacity_addresses', pool?.capacity ?? 0);
     set('enactor_pool_mark_addresses', pool?.minIdle ?? 0, { mark: 'min' });
@@ -81,6 +81,11 @@ export class NodeMetrics {
     for (const { of } of holds) this.#gauges.enactor_holds.inc({ of });
     set('enactor_store_failing', (store?.failing ?? null) === null ? 0 : 1);
     if (gc?.lastPassMs != null) set('enactor_gc_last_pass_timestamp_seconds', gc.lastPassMs / 1_000);
+    const awayMs = podWatch?.awaySinceMs == null ? 0 : nowMs - podWatch.awaySinceMs;
+    set('enactor_pod_watch_away_seconds', awayMs / 1_000);
+    set('enactor_full', room?.full === true ? 1 : 0);
+    set('enactor_ready', (readiness?.Code ?? 0) === 0 ? 1 : 0);
+    this.#total('enactor_pod_watch_gaps_total', podWatch?.gaps ?? 0);
     this.#total('enactor_repairs_total', host?.repairs ?? 0);
     this.#total('enactor_gc_released_total', gc?.collected ?? 0);
     this.#total('enactor_gc_failed_total', gc?.failed ?? 0);
@@ -109,12 +114,16 @@ const gauges = {
   ],
   enactor_store_failing: ['1 while the database cannot be written'],
   enactor_gc_last_pass_timestamp_seconds: ['When the last pass of the garbage collector ended'],
+  enactor_pod_watch_away_seconds: ['How long the pods of this node have not been watched; 0 while they are'],
+  enactor_full: ['1 while the node has no address left for another pod'],
+  enactor_ready: ['1 while STATUS would say that an ADD can work'],
 } as const satisfies Readonly<Record<string, readonly [help: string, ...labels: string[]]>>;
 type GaugeName = keyof typeof gauges;
 
 const counters = {
   enactor_repairs_total: 'Things of the host that were repaired since the start',
   enactor_gc_released_total: 'Leases that were released since their pod was gone, since the start',
+  enactor_pod_watch_gaps_total: 'How often the watch of pods has gone away since the start',
   enactor_gc_failed_total: 'Such releases that failed, since the start',
 } as const;
 type CounterName = keyof typeof counters;

@@ -50,6 +50,8 @@ export type ApiServer = {
   readonly lifecycle: Lifecycle;
   readonly admin: Admin;
   readonly handler: RequestHandler;
+  /** From now on only the token that this returns is taken; what is open stays open. */
+  rotateToken(): string;
   /** Calls back at every TLS connection from now on. */
   onConnection(callback: () => void): void;
   /** Ends watches, drops connections, frees the port. Idempotent. */
@@ -74,12 +76,13 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
   const namespaces = resourceNamed('namespaces');
   for (const name of NAMESPACES) if (namespaces !== null) lifecycle.create(namespaces, null, { metadata: { name } });
   const admin = new Admin(store);
+  const tokens = new Map([[token, USER]]);
   const handler = requestHandler({
     store,
     lifecycle,
     lister: new Lister(store),
     admin,
-    tokens: new Map([[token, USER]]),
+    tokens,
     now,
     bookmarkMs: options.bookmarkMs ?? BOOKMARK_MS,
     watchTimeoutMs: options.watchTimeoutMs ?? WATCH_TIMEOUT_MS,
@@ -104,6 +107,12 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     lifecycle,
     admin,
     handler,
+    rotateToken: () => {
+      const next = randomBytes(24).toString('base64url');
+      tokens.clear();
+      tokens.set(next, USER);
+      return next;
+    },
     onConnection: (callback) => void server.on('secureConnection', callback),
     close: () => {
       lifecycle.close();
