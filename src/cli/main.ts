@@ -5,6 +5,7 @@ import { actorsCommand } from './commands/actors.ts';
 import { chartsCommand } from './commands/charts.ts';
 import { completionCommand } from './commands/completion.ts';
 import { configCommand } from './commands/config.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { eniCommand } from './commands/eni.ts';
 import { eventsCommand, journalCommand } from './commands/events.ts';
 import { labCommand } from './commands/lab.ts';
@@ -20,7 +21,10 @@ import { drained, watchStandardOutput } from './standard-output.ts';
 
 /** By the headings of `--help`, in its order. */
 const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
-  'A node:': [statusCommand, whyCommand, leasesCommand, eniCommand, configCommand, tellCommands, supportCommand],
+  'A node:': [
+    ...[statusCommand, doctorCommand, whyCommand, leasesCommand, eniCommand],
+    ...[configCommand, tellCommands, supportCommand],
+  ],
   'Its actors:': [watchCommand, actorsCommand, eventsCommand, journalCommand, chartsCommand],
   'As terway-cli has them:': [terwayCommands],
   'Without a node:': [labCommand, completionCommand],
@@ -41,6 +45,7 @@ Examples:
   enactor lab pod add hello      in another terminal: one more pod
   enactor lab ledger             what the cloud was asked for
   enactor status                 what the daemon of this node holds
+  enactor doctor                 what is wrong on this node, and what to do
   enactor why web-1              why this pod has its address, or has none
   enactor watch                  the node live, on the whole screen
   enactor config                 its configuration, and where each value comes from

@@ -7,6 +7,7 @@ import type { Paint } from '../lab/view/paint.ts';
 import { eniWord, forHowLong, nodeWord, times } from '../lab/view/words.ts';
 import type { GcReport, NodeReport, PoolReport } from '../ports/introspection.ts';
 import type { OutputForm } from './command.ts';
+import { cloudChecks } from './doctor/cloud.ts';
 import { EXIT } from './exit-codes.ts';
 import { fromDaemon } from './node-client.ts';
 import { print } from './print.ts';
@@ -34,6 +35,7 @@ export function reportLines(report: NodeReport, nowMs: number, paint: Paint): st
     ...readinessLines(report, nowMs, paint),
     ...storeLines(report, nowMs, paint),
     ...holdLines(report, nowMs, paint),
+    ...cloudLines(report, nowMs, paint),
     ...(report.gc ? [gcLine(report.gc, nowMs)] : []),
     '',
     ...table(
@@ -109,6 +111,20 @@ function holdLines({ holds = [] }: NodeReport, nowMs: number, paint: Paint): str
   return holds.map(({ of, name, untilMs }) => {
     return `hold  ${paint('yellow', [name, words[of]].filter(Boolean).join(' '))}; asked again in ${forHowLong(untilMs - nowMs)}`;
   });
+}
+
+/** Where the credentials come from, and what is wrong on the way to the cloud; enactor doctor tells what to do. */
+function cloudLines(report: NodeReport, nowMs: number, paint: Paint): string[] {
+  const { cloud } = report;
+  if (cloud === undefined) return [];
+  const { source, from, untilMs, failure } = cloud.credentials;
+  const wrong = cloudChecks
+    .flatMap((check) => check.of(report, nowMs))
+    .filter(({ is }) => is !== 'ok')
+    .map(({ says }) => `cloud ${paint('yellow', says)}`);
+  if (source === null || failure !== null) return wrong;
+  const end = untilMs === null ? '' : `, for ${forHowLong(untilMs - nowMs)} yet`;
+  return [`cloud credentials from ${from} (${source})${end}`, ...wrong];
 }
 
 /** Only what is wrong with it: a sound store has no line. */

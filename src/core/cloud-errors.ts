@@ -10,7 +10,7 @@ import { type ErrorCode, errorTable } from './errors.ts';
 export type CloudAction =
   /** Passing trouble, or a state that will change: asked again after the chart's back-off. */
   | 'again'
-  /** Too many calls: the API rests for a while, by chance; the call was not looked at and is repeated. */
+  /** Too many calls: the API rests for a while, by chance. */
   | 'slowDown'
   /** Things are not as we believe: they are described before anything else is done. */
   | 'look'

@@ -23,6 +23,7 @@ import type { Store } from '../ports/store.ts';
 import { withAddNotices } from './add-notices.ts';
 import { backendOver } from './backend.ts';
 import { systemClock } from './clock.ts';
+import { cloudAccess } from './cloud-access.ts';
 import { ConfigKeeper, type Take } from './config-keeper.ts';
 import { CONFLIST_NAME, installConflist } from './conflist.ts';
 import { type Exclusive, exclusive } from './exclusive.ts';
@@ -43,6 +44,7 @@ import { PodAnnotator } from './pod-annotator.ts';
 import { PodCopies } from './pod-copies.ts';
 import { readinessOf } from './readiness.ts';
 import { Refusals } from './refusals.ts';
+import { SecurityGroupWatch } from './security-group-watch.ts';
 import { type Servers, startServers } from './servers.ts';
 import { ToldBeside } from './told-beside.ts';
 
@@ -55,6 +57,9 @@ const HELD_BACK_MS = 2_000;
 const POD_COPIES_MS = 60_000;
 const PATHS_MS = 1_000;
 const CONFLIST_MS = 2_000;
+/** Security groups change seldom: looked at once in so many of the cloud's periods. */
+const GROUP_PERIODS = 5;
+const GROUP_GLANCE_MS = 2_000;
 const NOTICES_MS = 500;
 const HERALD_MS = 1_000;
 const HERALD_MIN_MS = 100;
@@ -126,9 +131,13 @@ export async function runDaemon(
         },
         wanting: () => pods.census()?.wanting ?? null,
       });
-      told = new ToldBeside({ refusals, pods, room, fullNode: settings.fullNode });
-      const limits = () => keeper.config.rateLimits;
-      const ports = nodePorts(flags, config, limits, store, kubernetesLater(connecting), log, metrics.called);
+      const rateLimits = () => keeper.config.rateLimits;
+      const access = cloudAccess({ flags, config, rateLimits, onCall: metrics.called, log });
+      let groups: SecurityGroupWatch | null = null;
+      const asksCloud = config.daemonMode !== 'VPC';
+      const cloud = () => (asksCloud ? { ...access.report(), securityGroups: groups?.report() ?? null } : null);
+      told = new ToldBeside({ refusals, pods, room, fullNode: settings.fullNode, cloud });
+      const ports = nodePorts({ flags, config, access, store, kubernetes: kubernetesLater(connecting), log });
       system = startNode({ ports, settings, answered: metrics.answered });
       overlay.onCordon(system.cordon);
       log.info({ node: flags.nodeName, ms: Math.round(performance.now()), ...memory() }, 'daemon started');
@@ -184,6 +193,14 @@ export async function runDaemon(
         const devices = { resource: 'aliyun/eni', endpoint: 'enactor-eni.sock', prefix: 'eni-', count };
         void offerDevices({ directory: flags.devicePluginDir, ...devices, log: log.part('devices') }, end);
       }
+      if (asksCloud) {
+        groups = new SecurityGroupWatch({
+          ...{ ...access, nodeName, notices, refusals, clock, log: log.part('groups') },
+          configured: () => keeper.config.settings.securityGroupIds,
+          managed: () => new Set(report()?.enis.flatMap(({ eniId }) => eniId ?? []) ?? []),
+        });
+        void followGroups(groups, settings.cloudPeriodMs, system.whenServing(end), end);
+      }
       void every(POD_COPIES_MS, end, () => copies.tidy());
       void every(HELD_BACK_MS, end, async () => void (await letHeldBackGo(heldBack, end)));
       await goOn(flags, config, log, system, { ...servers, restoreLock }, end);
@@ -201,6 +218,18 @@ export async function runDaemon(
     await release();
     log.info({}, 'daemon stopped');
   }
+}
+
+/** When the node serves, then now and then, and soon after a pod was refused for its group. */
+async function followGroups(
+  groups: SecurityGroupWatch,
+  cloudPeriodMs: number,
+  serving: Promise<void>,
+  end: AbortSignal,
+): Promise<void> {
+  await serving.catch(() => {});
+  const periodMs = cloudPeriodMs * GROUP_PERIODS;
+  await every(Math.min(GROUP_GLANCE_MS, periodMs), end, () => groups.lookIfDue(periodMs, end));
 }
 
 const waited = (ms: number, end: AbortSignal): Promise<void> => sleep(ms, undefined, { signal: end }).catch(() => {});

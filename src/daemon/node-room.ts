@@ -5,7 +5,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { NodeReport, PoolReport } from '../ports/introspection.ts';
 
 /** The cloud has no more for this node; waiting helps, another node helps sooner. */
-const DRY: readonly ErrorCode[] = ['vSwitchEmpty', 'eniQuota', 'eniFull', 'ipv6Off'];
+const DRY: readonly ErrorCode[] = ['vSwitchEmpty', 'eniQuota', 'eniFull', 'ipv6Off', 'groupFull'];
 
 export type NodeRoomParts = {
   readonly clock: Clock;

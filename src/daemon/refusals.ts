@@ -16,7 +16,7 @@ const PODS_MAX = 64;
 const KEPT_MS = 5 * 60_000;
 /** A caller may name anything: longer names than Kubernetes has are not kept. */
 const POD_KEY_MAX = 512;
-const DETAIL_MAX = 500;
+const DETAIL_MAX = 700;
 
 export class Refusals {
   readonly #clock: Clock;

@@ -1,6 +1,6 @@
-/** What the daemon itself knows beside its actors: refusals, the watch of pods, the node's room and whether it is ready. */
+/** What the daemon itself knows beside its actors: refusals, its way to the cloud, the watch of pods, the node's room and whether it is ready. */
 import type { FullNode } from '../core/kube-settings.ts';
-import type { Introspection, NodeReport } from '../ports/introspection.ts';
+import type { CloudReport, Introspection, NodeReport } from '../ports/introspection.ts';
 import type { NodePods } from './node-pods.ts';
 import type { NodeRoom } from './node-room.ts';
 import { readinessOf } from './readiness.ts';
@@ -11,6 +11,8 @@ export type ToldBesideParts = {
   readonly pods: NodePods;
   readonly room: NodeRoom;
   readonly fullNode: FullNode;
+  /** null: no cloud is asked. */
+  readonly cloud: () => CloudReport | null;
 };
 
 export class ToldBeside {
@@ -28,7 +30,8 @@ export class ToldBeside {
 
   #reportWith(actors: NodeReport): NodeReport {
     const { pods, room, fullNode } = this.#parts;
-    const report: NodeReport = { ...actors, podWatch: pods.watch() };
+    const cloud = this.#parts.cloud();
+    const report: NodeReport = { ...actors, podWatch: pods.watch(), ...(cloud === null ? {} : { cloud }) };
     const counted = room.count(report);
     return {
       ...report,

@@ -12,7 +12,9 @@ import type { StatusReply } from '../core/wire.ts';
 export type { AddressState } from '../core/address-book.ts';
 
 import type { AddressState } from '../core/address-book.ts';
+import type { GroupFinding } from '../core/group-findings.ts';
 import type { ChartData } from './chart-data.ts';
+import type { CredentialsReport } from './credentials.ts';
 import type { Inspected, WatchOptions } from './inspected.ts';
 import type { StoreState } from './store.ts';
 
@@ -204,6 +206,26 @@ export type NodeReport = {
   readonly readiness?: StatusReply;
   /** What the instance type and the settings allow; null until the node knows itself. */
   readonly limits?: { readonly enis: number; readonly ipsPerEni: number } | null;
+  /** The daemon's own, as refusals are; absent in mode VPC, which asks no cloud. */
+  readonly cloud?: CloudReport;
+};
+
+export type GroupsReport = {
+  readonly lookedMs: number;
+  readonly findings: readonly GroupFinding[];
+  /** Why the last look saw nothing; then the findings are those of the one before. */
+  readonly failure: string | null;
+};
+
+/** The way to the cloud. No secret is in it. */
+export type CloudReport = {
+  readonly credentials: CredentialsReport;
+  /** By how much the cloud's clock is ahead of ours; null before its first answer. */
+  readonly clockSkewMs: number | null;
+  /** APIs that the cloud has throttled, how often in a row, and for how long they rest yet. */
+  readonly resting: readonly { readonly api: string; readonly times: number; readonly forMs: number }[];
+  /** null before the first look. */
+  readonly securityGroups: GroupsReport | null;
 };
 
 export interface Introspection {

@@ -7,7 +7,7 @@ import { addIp, removeIp } from './eni-addresses.ts';
 import { becomeAvailable, becomeInUse, bindToInstance, makeEni, vanish } from './eni-lifecycle.ts';
 import type { EniRecord } from './eni-record.ts';
 import { cloudError } from './errors.ts';
-import { pickAddresses } from './pick-addresses.ts';
+import { checkGroups, pickAddresses } from './pick-addresses.ts';
 import type { Want } from './requests.ts';
 import type { Step } from './timeline.ts';
 import type { InstanceStatus } from './topology.ts';
@@ -42,6 +42,8 @@ export type Change =
     }
   /** So many addresses of the vSwitch are nobody's to take; 0 gives all back. */
   | { readonly change: 'withhold'; readonly vSwitchId: string; readonly addresses: number }
+  /** Of any ENI, the primary one too: as one changes an instance's groups. */
+  | { readonly change: 'setSecurityGroups'; readonly eniId: string; readonly securityGroupIds: readonly string[] }
   | { readonly change: 'setInstanceStatus'; readonly instanceId: string; readonly status: InstanceStatus }
   /** The instance is released: its ENIs with DeleteOnRelease go with it, the others become Available. */
   | { readonly change: 'releaseInstance'; readonly instanceId: string }
@@ -56,6 +58,14 @@ export function changeOutOfBand(world: World, change: Change, nowMs: number): re
       const ips = pickAddresses(world, world.vSwitch(eni.vSwitchId), change.family, change.want, []);
       for (const ip of ips) addIp(world, eni, ip, moment);
       return ips;
+    }
+    case 'setSecurityGroups': {
+      const eni = world.eni(change.eniId);
+      const { securityGroupIds } = change;
+      checkGroups(world, eni.vpcId, securityGroupIds);
+      eni.securityGroupIds = securityGroupIds;
+      world.emit({ type: 'securityGroupsChanged', atMs: nowMs, eniId: eni.eniId, securityGroupIds });
+      return [eni.eniId];
     }
     case 'unassign': {
       const eni = world.eni(change.eniId);

@@ -40,7 +40,7 @@ async function oneError(t: Test, runtime: Runtime, pod: string, daemonSocket: st
 }
 
 t.test('B25: the cloud’s code is what the runtime reads', { skip }, async (t) => {
-  await walk(t, {}, async (runtime) => {
+  await walk(t, { config: { hold_down: '100ms' } }, async (runtime) => {
     let planted: readonly string[] = [];
     const failing = async (api: string, code: string) => {
       const before = planted;
@@ -51,9 +51,9 @@ t.test('B25: the cloud’s code is what the runtime reads', { skip }, async (t) 
       await hurried(runtime, 2_000, (socket) => oneError(t, runtime, pod, socket, new RegExp(code)));
     };
     await failing('CreateNetworkInterface', 'QuotaExceeded.Eni');
-    await failing('CreateNetworkInterface', 'Throttling.User');
-    // Last, since the vSwitch is not asked again for long.
     await failing('CreateNetworkInterface', 'InvalidVSwitchId.IpNotEnough');
+    // Last, since an API that was throttled rests.
+    await failing('CreateNetworkInterface', 'Throttling.User');
     await runtime.invariants(t);
     t.strictSame(runtime.enis, [], 'and no ENI was made');
   });

@@ -5,6 +5,7 @@
  * then the endpoint is asked once more, without a signature: any answer has the header.
  * Source: OpenAPI gateway, `InvalidTimeStamp.Expired`; RFC 9110, Date: whole seconds.
  */
+import { skewSentence } from '../../core/clock-skew-sentence.ts';
 import { CloudError } from '../../ports/cloud.ts';
 
 const PROBE_TIMEOUT_MS = 3_000;
@@ -43,12 +44,4 @@ export class ClockSkew {
     const measured = skewMs === null ? '' : `; ${skewSentence(skewMs)}`;
     return new CloudError(code, `${detail}${measured}`, cloudCode, cause);
   }
-}
-
-/** `the node's clock is 20m 3s behind the cloud's`. */
-export function skewSentence(skewMs: number): string {
-  const seconds = Math.round(Math.abs(skewMs) / 1_000);
-  const minutes = Math.floor(seconds / 60);
-  const time = minutes === 0 ? `${seconds}s` : `${minutes}m ${seconds % 60}s`;
-  return `the node's clock is ${time} ${skewMs > 0 ? 'behind' : 'ahead of'} the cloud's`;
 }

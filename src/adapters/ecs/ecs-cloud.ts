@@ -19,6 +19,8 @@ import { DescribeInstanceTypesRequest } from '@alicloud/ecs20140526/dist/models/
 import { DescribeInstanceTypesResponse } from '@alicloud/ecs20140526/dist/models/DescribeInstanceTypesResponse.js';
 import { DescribeNetworkInterfacesRequest } from '@alicloud/ecs20140526/dist/models/DescribeNetworkInterfacesRequest.js';
 import { DescribeNetworkInterfacesResponse } from '@alicloud/ecs20140526/dist/models/DescribeNetworkInterfacesResponse.js';
+import { DescribeSecurityGroupsRequest } from '@alicloud/ecs20140526/dist/models/DescribeSecurityGroupsRequest.js';
+import { DescribeSecurityGroupsResponse } from '@alicloud/ecs20140526/dist/models/DescribeSecurityGroupsResponse.js';
 import { DetachNetworkInterfaceRequest } from '@alicloud/ecs20140526/dist/models/DetachNetworkInterfaceRequest.js';
 import { DetachNetworkInterfaceResponse } from '@alicloud/ecs20140526/dist/models/DetachNetworkInterfaceResponse.js';
 import { UnassignIpv6AddressesRequest } from '@alicloud/ecs20140526/dist/models/UnassignIpv6addressesRequest.js';
@@ -31,6 +33,7 @@ import { alreadyDone } from '../../core/cloud-errors.ts';
 import type { CloudEni, InstanceLimits, VSwitch } from '../../core/eni.ts';
 import { type Cloud, CloudError, type CreateEni, type EniFilter } from '../../ports/cloud.ts';
 import type { Credentials } from '../../ports/credentials.ts';
+import type { SecurityGroup, SecurityGroups } from '../../ports/security-groups.ts';
 import { CallTurns, type RateOverrides } from './call-turns.ts';
 import { ClockSkew } from './clock-skew.ts';
 import { canonical, cloudEni } from './cloud-eni.ts';
@@ -42,6 +45,8 @@ const ENI_PAGE_SIZE = 500;
 const ENI_PAGES_MAX = 100;
 /** Source: DescribeNetworkInterfaces, NetworkInterfaceId.N at most 100. */
 const ENI_IDS_MAX = 100;
+/** Source: DescribeSecurityGroups, SecurityGroupIds and MaxResults at most 100. */
+const GROUP_IDS_MAX = 100;
 
 export type EcsOptions = {
   /** Asked once, at the first call: metadata knows it, and may not answer yet when the daemon starts. */
@@ -69,7 +74,9 @@ export type EcsOptions = {
 
 type Region = { readonly regionId: string; readonly ecs: RpcClient; readonly vpc: RpcClient };
 
-export function ecsCloud(options: EcsOptions): Cloud {
+export type EcsCloud = Cloud & SecurityGroups;
+
+export function ecsCloud(options: EcsOptions): EcsCloud {
   const { scheme, credentials, timeoutMs, skew = new ClockSkew() } = options;
   const { rateLimits, minuteMs, onCall } = options;
   const turns = options.turns ?? new CallTurns({ rateLimits, ...(minuteMs === undefined ? {} : { minuteMs }) });
@@ -164,6 +171,33 @@ export function ecsCloud(options: EcsOptions): Cloud {
             cidr: one.cidrBlock ?? '',
             ipv6Cidr: one.ipv6CidrBlock || null,
             availableAddresses: one.availableIpAddressCount ?? 0,
+          });
+        }
+      }
+      return found;
+    },
+
+    async securityGroups(ids, signal): Promise<SecurityGroup[]> {
+      const action = 'DescribeSecurityGroups';
+      const found: SecurityGroup[] = [];
+      for (let from = 0; from < ids.length; from += GROUP_IDS_MAX) {
+        const some = ids.slice(from, from + GROUP_IDS_MAX);
+        const { regionId, ecs } = await region(signal);
+        const body = await ecs.call(
+          action,
+          DescribeSecurityGroupsRequest,
+          DescribeSecurityGroupsResponse,
+          // A list that is JSON by design.
+          { regionId, securityGroupIds: JSON.stringify(some), maxResults: GROUP_IDS_MAX },
+          signal,
+        );
+        const set = body.securityGroups?.securityGroup;
+        if (set === undefined) throw new CloudError('cloud', `${action}: unreadable answer: no SecurityGroups`, '');
+        for (const { securityGroupId = '', securityGroupType, ecsCount, availableInstanceAmount } of set) {
+          const type = securityGroupType === 'enterprise' ? 'enterprise' : 'normal';
+          found.push({
+            ...{ securityGroupId, type, addresses: ecsCount ?? null },
+            addressesAvailable: availableInstanceAmount ?? null,
           });
         }
       }

@@ -3,8 +3,8 @@
  * second), while the core and the models of the calls we make cost a tenth.
  *
  * The SDK has no AbortSignal, so an abandoned call runs on in the background until its time-out; whoever retries a mutating call
- * relies on its ClientToken. The SDK's own retries stay off: when to ask again is decided by charts. Repeated here are only calls that the
- * gateway turned away unseen: for the key or the nonce that signed them, once, and for their number, twice, when their API has rested.
+ * relies on its ClientToken. The SDK's own retries stay off: when to ask again is decided by charts. Repeated here, once, are only calls
+ * that the gateway turned away unseen, for the key or the nonce that signed them.
  */
 import * as core from '@alicloud/openapi-core';
 import * as dara from '@darabonba/typescript';
@@ -34,6 +34,10 @@ export type RpcEndpoint = {
 
 export type OnCall = (api: string, code: string, ms: number) => void;
 
+/**
+ * Of a look, when its API has rested: a page that fails would cost all pages. What a pod waits for is told at once, so that it can be read
+ * why; the next call of that API waits until it has rested.
+ */
 const THROTTLED_TRIES = 3;
 
 type ModelClass<T> = new (map?: { [key: string]: unknown }) => T;
@@ -95,6 +99,7 @@ export function rpcClient(options: RpcEndpoint): RpcClient {
           throw thrown;
         }
       };
+      const tries = action.startsWith('Describe') ? THROTTLED_TRIES : 1;
       for (let [throttled, resigned] = [0, false]; ; ) {
         try {
           return await withKey(credentials, signal, attempt);
@@ -104,7 +109,7 @@ export function rpcClient(options: RpcEndpoint): RpcClient {
           if (does === 'slowDown') {
             turns.throttled(action);
             throttled += 1;
-            if (throttled < THROTTLED_TRIES) continue;
+            if (throttled < tries) continue;
           } else if (does === 'signAnew' && !resigned) {
             resigned = true;
             continue;

@@ -91,6 +91,7 @@ export const changeSchema: z.ZodType<Change> = z.discriminatedUnion('change', [
     forMs: ms.nullable().default(null),
   }),
   z.strictObject({ change: z.literal('withhold'), vSwitchId: id, addresses: count }),
+  z.strictObject({ change: z.literal('setSecurityGroups'), eniId: id, securityGroupIds: z.array(id).min(1) }),
   z.strictObject({ change: z.literal('setInstanceStatus'), instanceId: id, status: instanceStatusSchema }),
   z.strictObject({ change: z.literal('releaseInstance'), instanceId: id }),
   z.strictObject({ change: z.literal('forgetMetadataTokens'), instanceId: id }),

@@ -1,0 +1,52 @@
+/** `enactor doctor`: what is wrong on a node, and what to do about it. */
+import type { NodeReport } from '../../ports/introspection.ts';
+import { type AddCommand, examples, outputOption } from '../command.ts';
+import type { CheckResult } from '../doctor/check.ts';
+import { examined } from '../doctor/checks.ts';
+import { CommandError, EXIT } from '../exit-codes.ts';
+import { askNode } from '../node-client.ts';
+import { print } from '../print.ts';
+import { table } from '../table.ts';
+import { debugSocketOf, withNode } from '../which-node.ts';
+
+export const doctorCommand: AddCommand = (enactor, done) => {
+  withNode(enactor.command('doctor'))
+    .description(
+      'what is wrong on a node, and what to do: service, store, credentials, clock, throttling, groups, pods',
+    )
+    .addOption(outputOption())
+    .addHelpText(
+      'after',
+      `${examples('enactor doctor', 'enactor doctor -o json | jq -r \'.[] | select(.is == "problem").says\'')}\n\n1 when there is a problem; warnings alone are 0.`,
+    )
+    .action(async (options) => {
+      const results = await resultsAt(await debugSocketOf(options));
+      const hues = { ok: 'green', warning: 'yellow', problem: 'red' } as const;
+      print(results, options.output, (paint) =>
+        table(
+          ['CHECK', 'IS', 'WHAT'],
+          results.flatMap(({ check, is, says, whatToDo }) => [
+            [check, paint(hues[is], is), says],
+            ...(whatToDo === null ? [] : [['', '', `what to do: ${whatToDo}`]]),
+          ]),
+          paint,
+        ),
+      );
+      done(results.some(({ is }) => is === 'problem') ? EXIT.failed : EXIT.ok);
+    });
+};
+
+/** A daemon that does not answer is a finding, not a failure of the doctor. */
+async function resultsAt(socketPath: string): Promise<readonly CheckResult[]> {
+  try {
+    const report = await askNode<NodeReport>(socketPath, '/v1/report');
+    return [
+      { check: 'daemon', is: 'ok', says: `answers at ${socketPath}`, whatToDo: null },
+      ...examined(report, Date.now()),
+    ];
+  } catch (thrown) {
+    if (!(thrown instanceof CommandError) || thrown.exitCode === EXIT.usage) throw thrown;
+    const whatToDo = 'see whether enactord runs (kubectl -n kube-system get pods -l app=enactor), and its log';
+    return [{ check: 'daemon', is: 'problem', says: thrown.message, whatToDo }];
+  }
+}

@@ -1,0 +1,62 @@
+/** The node's way to the cloud: metadata, credentials, clock, turns and the API, and what is to be told of them. */
+import { CallTurns } from '../adapters/ecs/call-turns.ts';
+import { ClockSkew } from '../adapters/ecs/clock-skew.ts';
+import { type EcsCloud, ecsCloud } from '../adapters/ecs/ecs-cloud.ts';
+import type { OnCall } from '../adapters/ecs/rpc-client.ts';
+import type { RootLog } from '../adapters/logging/json-log.ts';
+import { metadataClient } from '../adapters/metadata/metadata-client.ts';
+import { metadataService } from '../adapters/metadata/metadata-service.ts';
+import type { Config } from '../core/config.ts';
+import type { CloudReport } from '../ports/introspection.ts';
+import type { Metadata } from '../ports/metadata.ts';
+import type { Flags } from './flags.ts';
+import { nodeCredentials } from './node-credentials.ts';
+
+export type CloudAccess = {
+  readonly cloud: EcsCloud;
+  readonly metadata: Metadata;
+  report(): Omit<CloudReport, 'securityGroups'>;
+};
+
+export type CloudAccessParts = {
+  readonly flags: Flags;
+  /** At the start. */
+  readonly config: Config;
+  /** Those that hold at the moment. */
+  readonly rateLimits: () => Config['rateLimits'];
+  readonly onCall: OnCall;
+  readonly log: RootLog;
+};
+
+export function cloudAccess({ flags, config, rateLimits, onCall, log }: CloudAccessParts): CloudAccess {
+  const client = metadataClient({ baseUrl: flags.metadataUrl });
+  const metadata = metadataService(client);
+  const region = async (signal: AbortSignal) => (await metadata.identity(signal)).regionId;
+  const credentials = nodeCredentials({
+    flags,
+    settings: config.credentials,
+    metadata: client,
+    region,
+    log: log.part('credentials'),
+  });
+  const skew = new ClockSkew();
+  const turns = new CallTurns({ rateLimits, minuteMs: config.minuteMs });
+  const cloud = ecsCloud({
+    credentials,
+    region,
+    ecsEndpoint: flags.ecsEndpoint,
+    vpcEndpoint: flags.vpcEndpoint,
+    endpointType: flags.endpointType,
+    scheme: flags.cloudScheme,
+    timeoutMs: config.settings.callTimeoutMs,
+    rateLimits,
+    skew,
+    turns,
+    onCall,
+  });
+  return {
+    cloud,
+    metadata,
+    report: () => ({ credentials: credentials.report(), clockSkewMs: skew.skewMs, resting: turns.resting() }),
+  };
+}
