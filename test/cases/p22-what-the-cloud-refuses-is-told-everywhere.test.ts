@@ -155,7 +155,8 @@ t.test(
         /eni-\S+ is in sg-lab, new ENIs will be in sg-enterprise, as the primary ENI is now/,
       );
       await finds('a group that isolates', /sg-enterprise is of type enterprise: its members do not reach each other/);
-      t.match(eventsOf(runtime, runtime.node.name), /SecurityGroup.*do not reach each other unless a rule allows it/);
+      const told = /SecurityGroupIsolates.*do not reach each other unless a rule allows it/;
+    await eventually('the node’s event', async () => told.test(eventsOf(runtime, runtime.node.name)));
       t.match((await enactor(runtime, 'status')).stdout, /cloud .*sg-enterprise is of type enterprise/);
     });
   },
