@@ -156,7 +156,7 @@ t.test(
       );
       await finds('a group that isolates', /sg-enterprise is of type enterprise: its members do not reach each other/);
       const told = /SecurityGroupIsolates.*do not reach each other unless a rule allows it/;
-    await eventually('the node’s event', async () => told.test(eventsOf(runtime, runtime.node.name)));
+      await eventually('the node’s event', async () => told.test(eventsOf(runtime, runtime.node.name)));
       t.match((await enactor(runtime, 'status')).stdout, /cloud .*sg-enterprise is of type enterprise/);
     });
   },
