@@ -1,4 +1,5 @@
 /** `enactor lab up`: enters the box, then lives in it or checks once. */
+import type { DaemonMode } from '../core/daemon-mode.ts';
 import { BOX_VARIABLE, BoxError, insideBox } from '../lab/box/box-command.ts';
 import { onStopRequest, runInBox } from '../lab/box/run-in-box.ts';
 import { checkOnce, summaryLine } from '../lab/checks/check-once.ts';
@@ -18,7 +19,7 @@ export type LabUpOptions = {
   readonly profile: 'fast' | 'realistic';
   readonly plant: 'wrong-rule' | null;
   /** Where pods' addresses come from. */
-  readonly mode: 'ENIMultiIP' | 'VPC';
+  readonly mode: DaemonMode;
   /** Pods get IPv4/IPv6 pairs. */
   readonly dualStack: boolean;
   /** The form of kube-proxy, or no services. */
@@ -27,11 +28,13 @@ export type LabUpOptions = {
 
 const configOf = ({ dualStack, mode }: Pick<LabUpOptions, 'dualStack' | 'mode'>) => ({
   ...(dualStack ? { config: { ip_stack: 'dual' } } : {}),
-  podCidrs: mode === 'VPC',
+  mode,
 });
 
 const PODS_TO_CHECK = 10;
 const PODS_TO_WATCH = 6;
+/** Each has an ENI, and the lab's instances have three. */
+const PODS_OF_THEIR_OWN = 5;
 
 /** Resolves with the exit code. Throws CommandError. */
 export async function labUp(options: LabUpOptions): Promise<number> {
@@ -68,7 +71,7 @@ async function check(options: LabUpOptions, signal: AbortSignal): Promise<number
     nodes,
     profile,
     plant,
-    pods: pods ?? PODS_TO_CHECK,
+    pods: pods ?? (options.mode === 'ENIOnly' ? PODS_OF_THEIR_OWN : PODS_TO_CHECK),
     signal,
     say,
   });
@@ -85,7 +88,7 @@ async function live(options: LabUpOptions, signal: AbortSignal): Promise<number>
     nodes,
     profile,
     signal,
-    pods: pods ?? PODS_TO_WATCH,
+    pods: pods ?? (options.mode === 'ENIOnly' ? PODS_OF_THEIR_OWN : PODS_TO_WATCH),
     out: process.stdout,
     rootless: process.env[BOX_VARIABLE] === 'rootless',
     command: howWeAreCalled(),

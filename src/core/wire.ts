@@ -75,6 +75,7 @@ export type ReleaseIPReply = {
   readonly IPv6?: boolean;
   /** What the sandbox held, so that the plugin can take its rules away; empty when nothing was known. */
   readonly NetConfs?: readonly NetConf[]; // 1000
+  readonly IPType?: number; // 1001
 };
 
 export type GetInfoRequest = {

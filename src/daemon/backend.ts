@@ -76,7 +76,12 @@ export function backendOver(parts: BackendParts): TerwayBackend {
       const pod = { namespace: request.K8sPodNamespace, name: request.K8sPodName, uid: request.PodUid || null };
       const named = { containerId, ifName, pod, reason: request.Reason ?? '', ...traced(trace) };
       const released = await allocator.release(named, signal);
-      return { Success: true, ...stack, NetConfs: released === null ? [] : [netConfOf(released, serviceCidr)] };
+      return {
+        Success: true,
+        IPType: ipType,
+        ...stack,
+        NetConfs: released === null ? [] : [netConfOf(released, serviceCidr)],
+      };
     },
 
     async GetIPInfo(request) {

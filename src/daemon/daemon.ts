@@ -48,6 +48,8 @@ import { SecurityGroupWatch } from './security-group-watch.ts';
 import { type Servers, startServers } from './servers.ts';
 import { ToldBeside } from './told-beside.ts';
 
+const IP_TYPE_OF = { ENIMultiIP: IP_TYPE.eniMultiIp, VPC: IP_TYPE.vpcIp, ENIOnly: IP_TYPE.vpcEni } as const;
+
 /** How long requests under way may take to end when the daemon is told to. */
 const DRAIN_MS = 10_000;
 /** For the last answers to leave. */
@@ -144,7 +146,7 @@ export async function runDaemon(
       const kubernetes = await connecting;
       const { allocator } = system;
       const { nodeName } = flags;
-      const ipType = config.daemonMode === 'VPC' ? IP_TYPE.vpcIp : IP_TYPE.eniMultiIp;
+      const ipType = IP_TYPE_OF[config.daemonMode];
       const copies = new PodCopies({ store, kubernetes, nodeName, clock: systemClock, log: log.part('pods'), pods });
       const status = () => report()?.readiness ?? readinessOf(null, null, settings.fullNode);
       const clock = systemClock;

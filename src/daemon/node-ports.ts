@@ -1,9 +1,12 @@
 /** The real world for the actors: each port with its adapter. */
 
+import { readLeases } from '../../actors/leases-on-disk.ts';
 import type { NodePorts } from '../../actors/ports.ts';
 import { HostKernel } from '../adapters/datapath/host-kernel.ts';
 import { HostSandboxes } from '../adapters/datapath/host-sandboxes.ts';
 import { hostWitness } from '../adapters/datapath/host-witness.ts';
+import { exclusiveCloud, exclusiveMetadata } from '../adapters/exclusive/exclusive-cloud.ts';
+import { exclusiveKernel } from '../adapters/exclusive/exclusive-kernel.ts';
 import type { RootLog } from '../adapters/logging/json-log.ts';
 import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
 import { podCidrCloud, podCidrMetadata } from '../adapters/pod-cidr/pod-cidr-cloud.ts';
@@ -49,7 +52,25 @@ export function nodePorts({ flags, config, access, store, kubernetes, log }: Nod
     entropy: systemEntropy,
     log: log.part('actors'),
   };
-  return config.daemonMode === 'VPC' ? { ...shared, ...podCidrPorts(kernel, kubernetes, flags, config) } : shared;
+  if (config.daemonMode === 'VPC') return { ...shared, ...podCidrPorts(kernel, kubernetes, flags, config) };
+  if (config.daemonMode === 'ENIOnly') return { ...shared, ...exclusivePorts(shared, kernel) };
+  return shared;
+}
+
+/** Mode ENIOnly: an ENI has room for one pod, and its device goes to it. */
+function exclusivePorts(
+  { cloud, metadata, store }: Pick<NodePorts, 'cloud' | 'metadata' | 'store'>,
+  kernel: HostKernel,
+): Pick<NodePorts, 'cloud' | 'metadata' | 'kernel'> {
+  const heldMacs = async () => {
+    const { leases } = await readLeases(store);
+    return new Set(leases.map(({ grant }) => grant.eni.mac.toLowerCase()));
+  };
+  return {
+    cloud: exclusiveCloud(cloud),
+    metadata: exclusiveMetadata(metadata),
+    kernel: exclusiveKernel(kernel, heldMacs),
+  };
 }
 
 /** Mode VPC: neither cloud nor metadata is asked. */

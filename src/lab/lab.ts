@@ -8,6 +8,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
 import { Netlink } from '../adapters/netlink/netlink.ts';
 import { setLink } from '../adapters/netlink/wire/link.ts';
+import type { DaemonMode } from '../core/daemon-mode.ts';
 import { type Family, familyOf, parseCidr, vSwitchGateway } from '../core/ip.ts';
 import type { Truth } from '../vpc/model.ts';
 import type { Profile, Settings } from '../vpc/settings.ts';
@@ -36,8 +37,8 @@ export type LabOptions = {
   /** How slow the cloud is; `fast` if not told. */
   readonly profile?: Profile;
   readonly cloudSettings?: Partial<Settings>;
-  /** Pods get addresses of their node's pod CIDR (mode VPC), which the VPC's route table sends to the node. */
-  readonly podCidrs?: boolean;
+  /** Where pods get addresses from; ENIMultiIP if not told. In mode VPC the VPC's route table sends each node its pod CIDR. */
+  readonly mode?: DaemonMode;
   /** Over the configuration file that the lab writes for its daemons. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly programs?: Programs;
@@ -150,6 +151,7 @@ export class Lab {
     const pod = this.#pods.get(name);
     if (pod === undefined) throw new Error(`no pod ${name}`);
     await this.node(pod.node).kubelet.stop(pod);
+    this.hypervisor.restore(attachedTo(this, this.node(pod.node).instanceId));
     this.#pods.delete(name);
   }
 
@@ -296,7 +298,7 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       const dir = `${runDir}/${name}`;
       mkdirSync(dir);
       const nodeIp = addresses[0] ?? '';
-      const podCidrs = options.podCidrs === true ? podCidrsOf(nodes.length, options.config?.ip_stack === 'dual') : [];
+      const podCidrs = options.mode === 'VPC' ? podCidrsOf(nodes.length, options.config?.ip_stack === 'dual') : [];
       routePodCidrs(lab, instanceId, podCidrs, addresses);
       registerNode(api, name, instanceId, nodeIp, podCidrs);
       const [spec] = topology.instances.filter((one) => one.instanceId === instanceId);
@@ -305,7 +307,10 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
           .filter((one) => one.vSwitchId === spec?.vSwitchId)
           .map((one) => [one.zoneId, [one.vSwitchId]]),
       );
-      const mode = options.podCidrs === true ? { daemon_mode: 'VPC', pod_range: POD_RANGE } : {};
+      const mode = {
+        daemon_mode: options.mode ?? 'ENIMultiIP',
+        ...(options.mode === 'VPC' ? { pod_range: POD_RANGE } : {}),
+      };
       const config = { ...labConfig, vswitches: zones, ...mode, ...options.config };
       const podStartTimeoutMs = options.podStartTimeoutMs ?? POD_START_TIMEOUT_MS;
       nodes.push(await LabNode.create({ guest, nodeIp, dir, cloud, api, programs, config, podStartTimeoutMs }));

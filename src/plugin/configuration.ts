@@ -4,6 +4,7 @@
  * Keys are read as written: the reference's habit of taking `NAME` for `name` is Go's, not the specification's. Of a key that
  * comes twice the last counts. Keys we do not know are ignored. Source: CNI SPEC 1.1, sections 1 and 2; libcni utils.
  */
+import { parseCidr } from '../core/ip.ts';
 import { socketPathProblem } from '../core/limits.ts';
 import { type Shaping, shapingFromBits } from '../core/shaping.ts';
 import { CNI_CODE, type CniCode, CniError } from './cni-error.ts';
@@ -29,6 +30,8 @@ export type Configuration = {
   readonly debug: boolean;
   /** What the runtime passes of the pod's annotations, by the capability `bandwidth`. */
   readonly shaping: Shaping;
+  /** Prefixes that a pod with an ENI of its own reaches through the host, beside services and the node. Terway's key. */
+  readonly hostStackCidrs: readonly string[];
   /** As it came; undefined when absent. */
   readonly prevResult: unknown;
   /** GC's: as it came, undefined when absent. The second key is what libcni wrote before the specification had the first. */
@@ -56,6 +59,7 @@ export function parseConfiguration(bytes: Buffer): Configuration {
     logFile: textKey(json, 'logFile') || null,
     debug: booleanKey(json, 'debug'),
     shaping: shapingIn(json),
+    hostStackCidrs: hostStackCidrs(json),
     prevResult: json.prevResult ?? undefined,
     attachments: json['cni.dev/valid-attachments'] ?? json['cni.dev/attachments'] ?? undefined,
   };
@@ -121,6 +125,21 @@ function shapingIn(json: Json): Shaping {
     return rate;
   });
   return shapingFromBits({ ingress: ingress ?? 0, egress: egress ?? 0 });
+}
+
+/** Source: NodeLocal DNSCache listens on this address. */
+const NODE_LOCAL_DNS = '169.254.20.10/32';
+
+function hostStackCidrs(json: Json): readonly string[] {
+  const list = json.host_stack_cidrs ?? [NODE_LOCAL_DNS];
+  if (!Array.isArray(list)) throw invalidKey('host_stack_cidrs', 'is no list');
+  for (const text of list)
+    try {
+      parseCidr(String(text));
+    } catch {
+      throw invalidKey('host_stack_cidrs', `holds ${JSON.stringify(text)}, which is no prefix`);
+    }
+  return list as string[];
 }
 
 function objectKey(json: Json, key: string, path = ''): Json {

@@ -10,20 +10,23 @@ import type { Sandbox } from '../core/sandbox.ts';
 import { CNI_CODE, cniErrorOf } from './cni-error.ts';
 import { daemonFailure } from './daemon-calls.ts';
 import { writeDeletionNote } from './deletion-notes.ts';
-import { addressesIn } from './net-conf.ts';
+import { addressesIn, ownMacsIn } from './net-conf.ts';
 import { readPodArgs } from './pod-args.ts';
+import type { Held } from './pod-datapath.ts';
 import { refuseOwnNetns, sandboxOf, type VerbContext } from './verb.ts';
+
+const NOTHING: Held = { ips: [], macs: [] };
 
 /** Prints nothing. Throws CniError. */
 export async function del(context: VerbContext): Promise<null> {
   const sandbox = sandboxOf(context, readPodArgs(context.invocation.args));
   const failures: unknown[] = [];
-  const ips = await release(context, sandbox).catch((error: unknown) => {
+  const held = await release(context, sandbox).catch((error: unknown): Held => {
     failures.push(error);
-    return [];
+    return NOTHING;
   });
   try {
-    context.datapath.detach(sandbox, ips);
+    context.datapath.detach(sandbox, held);
   } catch (error) {
     failures.push(error);
   }
@@ -32,18 +35,19 @@ export async function del(context: VerbContext): Promise<null> {
   return null;
 }
 
-/** The addresses the sandbox held, as far as the daemon knows. */
-async function release(context: VerbContext, sandbox: Sandbox): Promise<string[]> {
+/** What the sandbox held, as far as the daemon knows. */
+async function release(context: VerbContext, sandbox: Sandbox): Promise<Held> {
   const { daemon, configuration, log, nowMs, signal } = context;
   try {
-    return addressesIn(await daemon.release(sandbox, 'normal release', signal), sandbox.ifName);
+    const reply = await daemon.release(sandbox, 'normal release', signal);
+    return { ips: addressesIn(reply, sandbox.ifName), macs: ownMacsIn(reply, sandbox.ifName) };
   } catch (error) {
     if (!(error instanceof BackendError)) throw error;
-    if (error.code === 'not_found') return [];
+    if (error.code === 'not_found') return NOTHING;
     if (!SILENT.includes(error.code)) throw daemonFailure(error, 'ReleaseIP');
     writeDeletionNote(configuration.dataDir, sandbox, nowMs());
     log.warn({ error: error.message, containerId: sandbox.containerId }, 'deletion noted for the daemon');
-    return [];
+    return NOTHING;
   }
 }
 

@@ -21,7 +21,7 @@ export async function gc(context: VerbContext): Promise<null> {
     const pod = { namespace: one.K8sPodNamespace ?? '', name: one.K8sPodName ?? '', uid: one.PodUid || null };
     const { ContainerId: containerId, IfName: ifName, IPs: ips = [] } = one;
     try {
-      datapath.detach({ containerId, ifName, netns: '', network: configuration.name, pod }, ips);
+      datapath.detach({ containerId, ifName, netns: '', network: configuration.name, pod }, { ips, macs: [] });
       log.warn({ containerId, ifName, ips }, 'collected: the runtime knows no such attachment');
     } catch (error) {
       failures.push(error);

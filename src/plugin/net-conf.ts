@@ -2,12 +2,14 @@
 import { canonicalIp } from '../core/ip.ts';
 import type { Sandbox } from '../core/sandbox.ts';
 import type { Shaping } from '../core/shaping.ts';
-import { type AllocIPReply, IP_TYPE, type NetConf } from '../core/wire.ts';
+import { type AllocIPReply, IP_TYPE, type NetConf, type ReleaseIPReply } from '../core/wire.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
 import type { Configuration } from './configuration.ts';
-import type { PodWanted } from './pod-datapath.ts';
+import type { OwnEni, PodWanted } from './pod-datapath.ts';
 
 const DEFAULT_MTU = 1500;
+
+const KNOWN: readonly number[] = [IP_TYPE.vpcIp, IP_TYPE.vpcEni, IP_TYPE.eniMultiIp];
 
 type Reply = Pick<AllocIPReply, 'IPType' | 'NetConfs'>;
 
@@ -19,12 +21,12 @@ type Reply = Pick<AllocIPReply, 'IPType' | 'NetConfs'>;
 export function wantedFrom(
   reply: Reply,
   sandbox: Sandbox,
-  { mtu, shaping }: Pick<Configuration, 'mtu' | 'shaping'>,
+  { mtu, shaping, hostStackCidrs }: Pick<Configuration, 'mtu' | 'shaping' | 'hostStackCidrs'>,
 ): PodWanted {
   const conf = reply.NetConfs?.find(({ IfName }) => IfName === undefined || IfName === '' || IfName === sandbox.ifName);
   if (conf === undefined) throw incomplete(`${sandbox.ifName} config is missing`);
   const type = reply.IPType ?? IP_TYPE.vpcIp;
-  if (!(type === IP_TYPE.eniMultiIp || type === IP_TYPE.vpcIp) || conf.ENIInfo?.Trunk === true) {
+  if (!KNOWN.includes(type) || conf.ENIInfo?.Trunk === true) {
     const text = `network type ${type}${conf.ENIInfo?.Trunk === true ? ' on a trunk ENI' : ''}`;
     throw new CniError(CNI_CODE.unsupportedNetwork, `${text} is not supported`);
   }
@@ -39,7 +41,26 @@ export function wantedFrom(
     mtu: conf.ENIInfo?.Mtu || mtu || DEFAULT_MTU,
     defaultRoute: conf.DefaultRoute === true,
     shaping: { ...ratesOf(conf), ...shaping },
+    ...(type === IP_TYPE.vpcEni && { own: ownEni(conf, hostStackCidrs) }),
   };
+}
+
+function ownEni({ BasicInfo, ENIInfo }: NetConf, hostStackCidrs: readonly string[]): OwnEni {
+  const mac = ENIInfo?.MAC ?? '';
+  if (mac === '') throw incomplete('no MAC of the ENI');
+  const { IPv4 = '', IPv6 = '' } = ENIInfo?.GatewayIP ?? BasicInfo?.GatewayIP ?? {};
+  const gateways = [IPv4, IPv6].map((text) => canonicalIp(text)).filter((ip) => ip !== null);
+  if (gateways.length === 0) throw incomplete('no gateway of the ENI');
+  const { IPv4: service = '', IPv6: service6 = '' } = BasicInfo?.ServiceCIDR ?? {};
+  return { mac, gateways, throughHost: [service, service6, ...hostStackCidrs].filter((cidr) => cidr !== '') };
+}
+
+/** The MACs of the ENIs that the reply gives to the interface alone. */
+export function ownMacsIn(reply: Pick<ReleaseIPReply, 'IPType' | 'NetConfs'>, ifName: string): string[] {
+  if (reply.IPType !== IP_TYPE.vpcEni) return [];
+  return (reply.NetConfs ?? [])
+    .filter(({ IfName }) => IfName === undefined || IfName === '' || IfName === ifName)
+    .flatMap(({ ENIInfo }) => ENIInfo?.MAC ?? []);
 }
 
 /** Every address the reply names for this interface; what cannot be read is left out. */

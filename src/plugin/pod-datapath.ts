@@ -12,6 +12,24 @@ export type PodWanted = {
   readonly defaultRoute: boolean;
   /** Absent: no limit. */
   readonly shaping?: Shaping;
+  /** Absent: the pod's address is one of an ENI that pods share, or of the node's own prefix. */
+  readonly own?: OwnEni;
+};
+
+/** A pod that has an ENI of its own. */
+export type OwnEni = {
+  readonly mac: string;
+  /** The vSwitch's, of each family that the pod has an address of. */
+  readonly gateways: readonly string[];
+  /** Prefixes that go through the host, beside the node itself. */
+  readonly throughHost: readonly string[];
+};
+
+/** What a sandbox had, as far as anybody can tell. */
+export type Held = {
+  readonly ips: readonly string[];
+  /** MACs of ENIs that were its own. */
+  readonly macs: readonly string[];
 };
 
 export interface PodDatapath {
@@ -21,7 +39,7 @@ export interface PodDatapath {
   /** Holds the namespace until closed. Throws CniError 8 when it cannot be entered. */
   open(netns: string): OpenPod;
   /** Takes away what the sandbox has on the host and in its namespace. Nothing there is success. Throws on anything else. */
-  detach(sandbox: Sandbox, ips: readonly string[]): void;
+  detach(sandbox: Sandbox, held: Held): void;
 }
 
 export interface OpenPod {

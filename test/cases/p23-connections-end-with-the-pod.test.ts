@@ -140,7 +140,7 @@ t.test('P23: DEL ends what is tracked of its addresses, of every protocol, and o
     pod: { namespace: 'default', name: 'web-0', uid: null },
   };
   host.ip('link', 'del', 'cali0');
-  host.run(() => hostDatapath(libc).detach(sandbox, [PODS[0]]));
+  host.run(() => hostDatapath(libc).detach(sandbox, { ips: [PODS[0]], macs: [] }));
   t.strictSame(tracked(host, PODS[0]), []);
   t.strictSame(tracked(host, PODS[1]), others);
 });

@@ -125,7 +125,7 @@ t.test(
     const { backend, allocator, kubernetes } = node();
     allocator.leases.set('c1/eth0', leaseOf('c1'));
     const { IfName: _, ...terways } = request;
-    const reply = { Success: true, IPv4: true, IPv6: false };
+    const reply = { Success: true, IPType: 2, IPv4: true, IPv6: false };
     t.strictSame(await backend.ReleaseIP({ ...terways, Reason: 'DEL' }, call), { ...reply, NetConfs: [netConf] });
     t.strictSame(await backend.ReleaseIP(terways, call), { ...reply, NetConfs: [] });
     t.match(allocator.released[0], { containerId: 'c1', ifName: 'eth0', reason: 'DEL', pod: { name: 'p', uid: null } });

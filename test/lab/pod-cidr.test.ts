@@ -21,7 +21,7 @@ t.test(
   },
   async (t) => {
     const config = { ip_stack: 'dual', cool_down: '500ms', kernel_period: '1s' };
-    const lab = await startLab({ topology: labTopology(2, 'lab.small', true), podCidrs: true, config });
+    const lab = await startLab({ topology: labTopology(2, 'lab.small', true), mode: 'VPC', config });
     try {
       await openEdge(lab);
       await lived(t, lab);

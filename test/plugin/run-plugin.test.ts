@@ -26,7 +26,7 @@ function portsOf(bench: Bench, command: string, done: string[], fail: string | n
       verify: () => null,
       close: () => act('close'),
     }),
-    detach: (_, ips) => act(`detach ${ips.join(' ')}`),
+    detach: (_, { ips }) => act(`detach ${ips.join(' ')}`),
   };
   return {
     env: bench.env(command, { CNI_NETNS: '/run/netns/p' }),

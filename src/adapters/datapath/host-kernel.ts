@@ -21,7 +21,7 @@ import { Netlink } from '../netlink/netlink.ts';
 import { deleteRoute } from '../netlink/wire/route.ts';
 import { deleteRule } from '../netlink/wire/rule.ts';
 import { mayBeDrift } from './drift-signs.ts';
-import { type EniKind, findEniLink, prepareEniLink } from './eni-device.ts';
+import { type EniKind, eniLinkIn, findEniLink, prepareEniLink } from './eni-device.ts';
 import { GONE } from './host-veth.ts';
 import { HostView } from './host-view.ts';
 import { keepHost } from './keep-host.ts';
@@ -156,6 +156,41 @@ export class HostKernel implements Kernel {
   /** From the next look on: which pods bear the node's address, and where. */
   masquerade(all: readonly Masquerade[]): void {
     this.#filter.masquerade(all);
+  }
+
+  /** From the next look on: services that pods use, or that lead to pods, bear the node's address on their way. */
+  masqueradeServices(): void {
+    this.#filter.masqueradeServices();
+  }
+
+  /** Waits until a device of this MAC is on the host, and leaves it as it is. Rejects with AbortError. */
+  async whenPlugged(mac: string, signal: AbortSignal): Promise<Pick<EniDevice, 'ifindex' | 'name'>> {
+    const host = new Netlink(this.#libc);
+    try {
+      for (;;) {
+        if (signal.aborted) throw aborted(mac);
+        const link = findEniLink(host, mac, this.#kinds);
+        if (link !== null) return { ifindex: link.index, name: link.name };
+        await sleep(this.#pollMs, undefined, { signal }).catch(() => {}); // the loop's head tells why
+      }
+    } finally {
+      host.close();
+    }
+  }
+
+  /** Those of the MACs that no device on the host has. Throws EnactorError `device`. */
+  missingDevices(macs: readonly string[]): string[] {
+    try {
+      const host = new Netlink(this.#libc);
+      try {
+        const links = macs.length === 0 ? [] : host.links();
+        return macs.filter((mac) => eniLinkIn(links, mac, this.#kinds) === null);
+      } finally {
+        host.close();
+      }
+    } catch (error) {
+      throw hostError(error);
+    }
   }
 
   async keep(wanted: HostWanted): Promise<HostKept> {

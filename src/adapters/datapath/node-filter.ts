@@ -10,7 +10,15 @@ import { isWhole } from '../netlink/filter-table.ts';
 import type { Libc } from '../netlink/libc.ts';
 import type { BaseChain, NftTable } from '../netlink/nft-table.ts';
 import { TABLE_MAIN } from '../netlink/route.ts';
-import { comesFrom, goesOutOf, leavesNotBy, masquerade } from '../netlink/wire/nftables.ts';
+import {
+  comesBy,
+  comesFrom,
+  destinationRewritten,
+  goesOutOf,
+  leavesBy,
+  leavesNotBy,
+  masquerade,
+} from '../netlink/wire/nftables.ts';
 import type { Fix } from './fix.ts';
 import type { HostView } from './host-view.ts';
 import { podOriginChains } from './pod-origin.ts';
@@ -26,6 +34,7 @@ export class NodeFilter {
   readonly #libc: Libc;
   readonly #families: readonly Family[];
   #masquerades: readonly Masquerade[] = [];
+  #services = false;
   #table: NftTable | null = null;
 
   /** `families`: those whose answers go back by the node's interface. */
@@ -39,6 +48,10 @@ export class NodeFilter {
     return this.#table;
   }
 
+  masqueradeServices(): void {
+    this.#services = true;
+  }
+
   masquerade(all: readonly Masquerade[]): void {
     this.#masquerades = all;
   }
@@ -46,7 +59,7 @@ export class NodeFilter {
   fixes(view: HostView, eniMacs: ReadonlySet<string>): Fix[] {
     // Of a host that has no default route no answers are sent anywhere.
     const primary = this.#families.length === 0 ? null : primaryDevice(view.routes(4, TABLE_MAIN), view.links, eniMacs);
-    this.#table = tableOf(primary, this.#masquerades);
+    this.#table = tableOf(primary, this.#masquerades, this.#services);
     const rules = primary === null ? [] : this.#families;
     return [
       ...(this.#table === null ? [] : this.#tableFixes(this.#table)),
@@ -66,14 +79,16 @@ export class NodeFilter {
 }
 
 /** null where nothing is wanted. */
-function tableOf(primary: string | null, masquerades: readonly Masquerade[]): NftTable | null {
+function tableOf(primary: string | null, masquerades: readonly Masquerade[], services: boolean): NftTable | null {
   const chains = [
     ...(primary === null ? [] : [...replyPathChains(primary), ...podOriginChains()]),
     ...(masquerades.length === 0 ? [] : [masqueradeChain(masquerades)]),
+    ...(services ? [serviceChain()] : []),
   ];
   if (chains.length === 0) return null;
   const words = [
     ...(primary === null ? [] : [`replies by ${primary}`]),
+    ...(services ? ['services masqueraded'] : []),
     ...masquerades.map(({ from, except }) => `${from} masqueraded outside ${except.join(' ')}`),
   ];
   return { name: 'enactor', comment: `enactor: ${words.join(', ')}`, chains };
@@ -91,5 +106,23 @@ function masqueradeChain(all: readonly Masquerade[]): BaseChain {
       ...leavesNotBy(`${HOST_VETH_PREFIX}*`),
       ...masquerade(),
     ]),
+  };
+}
+
+/**
+ * A pod with an ENI of its own sends through the host only what a service's rules may turn elsewhere; with the pod's source it would leave by a device
+ * that is not the pod's, and the answer would go to the pod past the host. What comes to it through a service is answered to the host likewise.
+ * Source: cases/field F1.
+ */
+function serviceChain(): BaseChain {
+  return {
+    name: 'services',
+    type: 'nat',
+    hook: 'postrouting',
+    priority: SOURCE_NAT,
+    rules: [
+      [...comesBy(`${HOST_VETH_PREFIX}*`), ...destinationRewritten(), ...masquerade()],
+      [...leavesBy(`${HOST_VETH_PREFIX}*`), ...destinationRewritten(), ...masquerade()],
+    ],
   };
 }

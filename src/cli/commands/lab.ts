@@ -1,5 +1,6 @@
 /** `enactor lab …`: a VPC in a box, and what one does to it from another terminal. */
 import { InvalidArgumentError, Option } from 'commander';
+import { DAEMON_MODES } from '../../core/daemon-mode.ts';
 import { type AddCommand, countTo, examples, outputOption } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import {
@@ -31,9 +32,7 @@ export const labCommand: AddCommand = (enactor, done) => {
     .option('--pods <n>', 'pods to start with (default: 6, with --once 10)', countTo(200))
     .addOption(new Option('--profile <name>', 'how slow the cloud is').choices(['fast', 'realistic']).default('fast'))
     .addOption(
-      new Option('--mode <mode>', 'where addresses of pods come from')
-        .choices(['ENIMultiIP', 'VPC'])
-        .default('ENIMultiIP'),
+      new Option('--mode <mode>', 'where addresses of pods come from').choices(DAEMON_MODES).default('ENIMultiIP'),
     )
     .option('--dual-stack', 'pods get an IPv4 and an IPv6 address', false)
     .addOption(

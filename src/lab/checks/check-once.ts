@@ -7,7 +7,7 @@
 import type { Lab, LabOptions } from '../lab.ts';
 import { startLab } from '../lab.ts';
 import { NOTHING_REFUSED, type RefusedCounts } from '../router/refused.ts';
-import { kindsWith, type PathKind, pathsOf } from './path-plan.ts';
+import { kindsIn, type PathKind, pathsOf } from './path-plan.ts';
 import { plantWrongRule } from './plant-wrong-rule.ts';
 import { type PathOutcome, tryPaths } from './try-paths.ts';
 
@@ -40,7 +40,7 @@ export async function checkOnce(options: OnceOptions): Promise<OnceResult> {
   try {
     trouble.push(...(await startPods(lab, options.pods, say, signal)));
     if (options.plant !== null && !signal.aborted) say(await plantWrongRule(lab));
-    outcomes = signal.aborted ? [] : await tryAll(lab, kindsWith(options.podCidrs === true), say);
+    outcomes = signal.aborted ? [] : await tryAll(lab, kindsIn(options.mode ?? 'ENIMultiIP'), say);
     refused = lab.refused();
   } catch (error) {
     trouble.push(error instanceof Error ? error.message : String(error));
@@ -51,7 +51,7 @@ export async function checkOnce(options: OnceOptions): Promise<OnceResult> {
   trouble.push(...(await lab.stop()));
   if (signal.aborted) trouble.push('interrupted');
   const worked = outcomes.filter((outcome) => outcome.worked).length;
-  const kinds = kindsWith(options.podCidrs === true);
+  const kinds = kindsIn(options.mode ?? 'ENIMultiIP');
   const missing = kinds.filter((kind) => !outcomes.some((outcome) => outcome.kind === kind));
   trouble.push(...missing.map((kind) => `no path was tried: ${kind}`));
   for (const line of trouble) say(`trouble: ${line}`);

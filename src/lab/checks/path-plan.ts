@@ -3,6 +3,7 @@
  *
  * Which ENI a pod is on comes from the cloud's truth, not from the daemon that is being judged.
  */
+import type { DaemonMode } from '../../core/daemon-mode.ts';
 import { familyOf } from '../../core/ip.ts';
 import type { Lab } from '../lab.ts';
 
@@ -31,12 +32,15 @@ export const PATH_KINDS: readonly PathKind[] = [
   'host elsewhere in the VPC to a pod',
 ];
 
+const NOT_IN: Readonly<Record<DaemonMode, readonly PathKind[]>> = {
+  ENIMultiIP: ['pod to pod of a node'],
+  VPC: ['pod to pod on one ENI', 'pod to pod across two ENIs of a node'],
+  ENIOnly: ['pod to pod of a node', 'pod to pod on one ENI'],
+};
+
 /** Those that a lab has, by where its pods' addresses come from. */
-export function kindsWith(podCidrs: boolean): readonly PathKind[] {
-  const others: readonly PathKind[] = podCidrs
-    ? ['pod to pod on one ENI', 'pod to pod across two ENIs of a node']
-    : ['pod to pod of a node'];
-  return PATH_KINDS.filter((kind) => !others.includes(kind));
+export function kindsIn(mode: DaemonMode): readonly PathKind[] {
+  return PATH_KINDS.filter((kind) => !NOT_IN[mode].includes(kind));
 }
 
 export type Path = {

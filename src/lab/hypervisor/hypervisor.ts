@@ -47,6 +47,19 @@ export class Hypervisor {
     for (const eni of secondary.toReversed()) this.#plug(eni);
   }
 
+  /**
+   * Plugs those in again whose device is gone. A real device that a pod had is the machine's again when the pod's namespace ends; a veth ends
+   * with it.
+   */
+  restore(enis: readonly HypervisorEni[]): void {
+    for (const eni of enis) {
+      if (!this.#slots.has(eni.eniId) || this.#router.isPlugged(eni.eniId)) continue;
+      this.#slots.delete(eni.eniId);
+      this.#router.unplug(eni.eniId);
+      this.#plug(eni);
+    }
+  }
+
   /** The device of an ENI in its machine, or null. */
   deviceOf(eniId: string): string | null {
     return this.#slots.get(eniId)?.device ?? null;

@@ -126,6 +126,12 @@ export class Router {
     this.#ports.set(eni.eniId, { device: own, linkIndex, mac: eni.mac, addresses: new Set() });
   }
 
+  /** Whether the device of the ENI is there yet: a namespace that ended may have taken it along. */
+  isPlugged(eniId: string): boolean {
+    const port = this.#ports.get(eniId);
+    return port !== undefined && this.#netlink.linkByName(port.device)?.index === port.linkIndex;
+  }
+
   /** Takes the ENI's device away from its guest, with all that the router knew of it. Unknown ENIs are ignored. */
   unplug(eniId: string): void {
     const port = this.#ports.get(eniId);

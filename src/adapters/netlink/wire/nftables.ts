@@ -97,8 +97,9 @@ export function decodeNftRule(body: Buffer): NftRule | null {
 
 const REGISTER = 1;
 const META = { destination: 1, key: 2, source: 3, MARK: 3, IIFNAME: 6, OIFNAME: 7, NFPROTO: 15, L4PROTO: 16 } as const;
-const CT = { destination: 1, key: 2, source: 4, STATE: 0, MARK: 3 } as const;
+const CT = { destination: 1, key: 2, source: 4, STATE: 0, STATUS: 2, MARK: 3 } as const;
 const NEW_CONNECTION = 8;
+const DST_NAT = 0x20; // IPS_DST_NAT
 const [EQUAL, NOT_EQUAL] = [0, 1];
 const NAME_BYTES = 16;
 
@@ -159,6 +160,11 @@ function within({ network, prefix }: Cidr, offset: number, operator: number): Nf
 /** The packet is the first of a connection. */
 export function beginsConnection(): NftExpression[] {
   return [load('ct', CT.STATE), bits(NEW_CONNECTION, 0), compare(NOT_EQUAL, word(0))];
+}
+
+/** Its connection's destination is another than whoever began it named. */
+export function destinationRewritten(): NftExpression[] {
+  return [load('ct', CT.STATUS), bits(DST_NAT, 0), compare(NOT_EQUAL, word(0))];
 }
 
 export function packetHas(mark: number): NftExpression[] {
