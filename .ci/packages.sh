@@ -11,6 +11,9 @@ containernetworking-plugins|/usr/lib/cni/loopback|the real-runtime tests (test/r
 busybox-static|/bin/busybox|the real-runtime tests (test/runtime)
 nftables|/usr/sbin/nft|the table of paths through services and of replies (test/lab/checks, test/cases/f03, npm run paths)
 iptables|/usr/sbin/iptables-restore|the table of paths through services (test/lab/checks, npm run paths)
+qemu-system-x86|/usr/bin/qemu-system-x86_64|the tests in a virtual machine (test/vm)
+seabios|/usr/share/seabios/bios-256k.bin|the tests in a virtual machine (test/vm)
+ipvsadm|/usr/sbin/ipvsadm|the tests in a virtual machine (test/vm)
 iproute2|/usr/sbin/ip|the benches and the tests that compare host state
 util-linux|/usr/bin/nsenter|every test that uses network namespaces'
 

@@ -4,7 +4,8 @@
  * kube-proxy in IPVS mode: a packet of a pod to a service is rewritten where the host takes in its own packets, and sent anew by its destination
  * alone, so that it leaves by the primary ENI with the pod's source. So packets from pods are marked as they come in, and where IPVS sends one
  * the mark is taken off again: in a chain of type `route` a mark that changes makes the kernel look the way up once more, by the source too. What will
- * be masqueraded (0x4000) goes by the primary as it is (reply-paths.ts).
+ * be masqueraded (0x4000) goes by the primary as it is (reply-paths.ts). A node that has nat tables and tracks IPVS' connections, as kube-proxy sets
+ * it up, looks again by itself (nf_nat on output); one that does not (measured in test/vm) loses every such packet.
  *
  * A packet that leaves by the device it has come by, as of a pod that reaches itself through a service, makes the host send the pod an ICMP redirect. `all`
  * decides that for IPv4 whatever the device says, and is the host's own setting; IPv6 has no switch. So they end here.

@@ -21,6 +21,9 @@ const bindCall = libc.func('int bind(int fd, const void *address, unsigned int s
 const recvfromCall = libc.func(
   'long recvfrom(int fd, _Out_ uint8_t *buffer, size_t size, int flags, _Out_ uint8_t *from, _Inout_ uint32_t *fromSize)',
 );
+const sendtoCall = libc.func(
+  'long sendto(int fd, const uint8_t *bytes, size_t size, int flags, const uint8_t *to, uint32_t toSize)',
+);
 const ioctlCall = libc.func('int ioctl(int fd, unsigned long request, _Out_ int64_t *argument)');
 
 const CLONE_NEWNET = 0x40000000;
@@ -91,6 +94,15 @@ export function udpSocket(family: 4 | 6, port: number, address: string | null = 
   if (address !== null) place.set(ipBytes(address), family === 4 ? 4 : 8);
   checked(bindCall(fd, place, place.length), `bind(port ${port})`);
   return fd;
+}
+
+/** Sends a whole frame out of a device of the namespace that the packet socket was made in. */
+export function sendFrame(fd: number, linkIndex: number, bytes: Uint8Array): void {
+  const to = new Uint8Array(SOCKADDR_LL_BYTES);
+  const view = new DataView(to.buffer);
+  view.setUint16(0, AF_PACKET, true);
+  view.setInt32(4, linkIndex, true);
+  checked(Number(sendtoCall(fd, bytes, bytes.length, 0, to, to.length)), 'sendto(AF_PACKET)');
 }
 
 /** What a packet socket read. */

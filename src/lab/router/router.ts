@@ -14,6 +14,7 @@
  * Limits: one VPC (no overlapping addresses); no security groups, bandwidth or multicast; the local table comes first, so packets to
  * a gateway's own address are taken whatever their source.
  */
+import { closeSync } from 'node:fs';
 import { openKoffiLibc } from '../../adapters/netlink/libc-koffi.ts';
 import { Netlink } from '../../adapters/netlink/netlink.ts';
 import { SCOPE_LINK, TABLE_MAIN } from '../../adapters/netlink/route.ts';
@@ -24,10 +25,12 @@ import { deleteNeighbour, setNeighbour } from '../../adapters/netlink/wire/neigh
 import { addRoute, deleteRoute } from '../../adapters/netlink/wire/route.ts';
 import { addRule, deleteRule } from '../../adapters/netlink/wire/rule.ts';
 import { type Cidr, familyOf } from '../../core/ip.ts';
+import { packetSocket, sendFrame } from '../netns/libc.ts';
 import { Netns } from '../netns/netns.ts';
 import { writeSysctl } from '../netns/sysctl.ts';
 import { addCountedSink, transmitted } from './counted-sink.ts';
 import type { RefusedCounts, RefusedKind } from './refused.ts';
+import { routerAdvertisement } from './router-advertisement.ts';
 
 /** What every neighbour in an Alibaba Cloud VPC seems to have. */
 export const FABRIC_MAC = 'ee:ff:ff:ff:ff:ff';
@@ -226,6 +229,18 @@ export class Router {
     const port = this.#ports.get(eniId);
     if (port === undefined) throw new Error(`router: ${eniId} is not plugged`);
     this.#netlink.apply([setLink(port.linkIndex, { mtu })]);
+  }
+
+  /** Tells the machine behind this ENI once that the fabric is a default router of IPv6 for so many seconds. Throws when it is not plugged. */
+  advertise(eniId: string, lifetimeS: number): void {
+    const port = this.#ports.get(eniId);
+    if (port === undefined) throw new Error(`router: ${eniId} is not plugged`);
+    const fd = this.netns.run(() => packetSocket(0));
+    try {
+      sendFrame(fd, port.linkIndex, routerAdvertisement(FABRIC_MAC, lifetimeS));
+    } finally {
+      closeSync(fd);
+    }
   }
 
   /** ENIs plugged in, with the addresses routed to them. */

@@ -1,0 +1,169 @@
+/**
+ * A virtual machine with Debian's kernel, for what the kernel of this machine lacks (IPVS, ipvlan, dummy): a small initramfs of busybox, a few
+ * programs with their libraries, modules, and one script that is all that runs.
+ *
+ * Emulated (qemu's tcg), so that it needs no rights and no /dev/kvm; it boots in some seconds. What it needs is installed by .ci/packages.sh.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+
+/** Where .ci/packages.sh unpacks the kernel: it is not this machine's, and nothing boots it. */
+const KERNEL_ROOT = process.env.ENACTOR_VM_KERNEL ?? '/var/cache/enactor-vm';
+const QEMU = '/usr/bin/qemu-system-x86_64';
+const BUSYBOX = '/bin/busybox';
+const MEMORY_MIB = 384;
+const [BEGIN, END] = ['==begin==', '==end=='];
+
+export type VmWanted = {
+  /** Kernel modules, with those that they need. One that is part of the kernel is passed over. */
+  readonly modules: readonly string[];
+  /** Programs of this machine, by path. */
+  readonly programs: readonly string[];
+  /** Run by busybox's shell as the only thing there is; files that it wants by name. */
+  readonly script: string;
+  readonly files?: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+};
+
+/** False when a machine with these programs can be run, else the sentence that says what is missing. */
+export function cannotBoot(programs: readonly string[]): string | false {
+  const missing = [QEMU, BUSYBOX, ...programs].filter((path) => !existsSync(path));
+  if (kernelImage() === null) missing.push(`${KERNEL_ROOT}/boot/vmlinuz-*`);
+  return missing.length > 0 && `NOT RUN: a virtual machine needs ${missing.join(', ')}: npm run packages`;
+}
+
+/** What the script printed. Rejects when it did not come to its end in time, with the console's last lines. */
+export async function runInVm(wanted: VmWanted): Promise<string> {
+  const dir = mkdtempSync(join(tmpdir(), 'enactor-vm-'));
+  try {
+    const initramfs = makeInitramfs(dir, wanted);
+    return await boot(initramfs, wanted.timeoutMs);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+function kernelImage(): string | null {
+  const boots = join(KERNEL_ROOT, 'boot');
+  const name = existsSync(boots) ? readdirSync(boots).find((one) => one.startsWith('vmlinuz-')) : undefined;
+  return name === undefined ? null : join(boots, name);
+}
+
+function makeInitramfs(dir: string, { modules, programs, script, files = {} }: VmWanted): string {
+  const root = join(dir, 'root');
+  for (const each of ['bin', 'dev', 'proc', 'sys', 'run', 'tmp', 'modules'])
+    mkdirSync(join(root, each), { recursive: true });
+  copyFileSync(BUSYBOX, join(root, 'bin/busybox'));
+  for (const program of programs) {
+    copyFileSync(program, join(root, 'bin', basename(program)));
+    for (const library of librariesOf(program)) copyInto(root, library);
+  }
+  const loaded = inOrder(modules);
+  for (const module of loaded) copyFileSync(module, join(root, 'modules', basename(module)));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(root, name), text);
+  writeFileSync(join(root, 'script'), script);
+  writeFileSync(join(root, 'init'), init(loaded.map((module) => basename(module))), { mode: 0o755 });
+  chmodSync(join(root, 'init'), 0o755);
+  const image = join(dir, 'initramfs');
+  const names = execFileSync(BUSYBOX, ['find', '.'], { cwd: root });
+  const archive = execFileSync(BUSYBOX, ['cpio', '-o', '-H', 'newc'], {
+    cwd: root,
+    input: names,
+    maxBuffer: 256 * 1024 * 1024,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  writeFileSync(image, archive);
+  return image;
+}
+
+function init(modules: readonly string[]): string {
+  return `#!/bin/busybox sh
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmp /run
+mount -t tmpfs tmp /tmp
+${modules.map((name) => `insmod /modules/${name} || echo "no ${name}"`).join('\n')}
+ip link set lo up
+echo ${BEGIN}
+sh /script 2>&1
+echo ${END}
+poweroff -f
+`;
+}
+
+function copyInto(root: string, path: string): void {
+  const to = join(root, path);
+  if (existsSync(to)) return;
+  mkdirSync(dirname(to), { recursive: true });
+  copyFileSync(path, to);
+}
+
+/** As the loader finds them, itself among them. */
+function librariesOf(program: string): string[] {
+  const text = execFileSync('ldd', [program], { encoding: 'utf8' });
+  return [...text.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path ?? '');
+}
+
+/** The files of these modules and of all that they need, each after those it needs. */
+function inOrder(names: readonly string[]): string[] {
+  const found = new Map<string, string>();
+  for (const path of readdirSync(join(KERNEL_ROOT, 'lib/modules'), { recursive: true, encoding: 'utf8' }))
+    if (path.endsWith('.ko'))
+      found.set(basename(path, '.ko').replaceAll('-', '_'), join(KERNEL_ROOT, 'lib/modules', path));
+  const ordered = new Set<string>();
+  const add = (name: string) => {
+    const path = found.get(name.replaceAll('-', '_'));
+    if (path === undefined || ordered.has(path)) return;
+    const needs = /\0depends=([^\0]*)\0/.exec(readFileSync(path, 'latin1'))?.[1] ?? '';
+    for (const need of needs.split(',')) if (need !== '') add(need);
+    ordered.add(path);
+  };
+  for (const name of names) add(name);
+  return [...ordered];
+}
+
+async function boot(initramfs: string, timeoutMs: number): Promise<string> {
+  const machine = spawn(
+    QEMU,
+    [
+      ...['-accel', 'tcg', '-m', String(MEMORY_MIB), '-nographic', '-no-reboot', '-nic', 'none'],
+      ...['-kernel', kernelImage() ?? '', '-initrd', initramfs, '-append', 'console=ttyS0 quiet panic=-1'],
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const timer = setTimeout(() => machine.kill('SIGKILL'), timeoutMs);
+  let console = '';
+  for (const stream of [machine.stdout, machine.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      console += text;
+    });
+  try {
+    await new Promise((resolve, reject) => {
+      machine.once('error', reject);
+      machine.once('close', resolve);
+    });
+  } finally {
+    clearTimeout(timer);
+  }
+  const [begin, end] = [console.indexOf(BEGIN), console.lastIndexOf(END)];
+  if (begin < 0 || end < begin)
+    throw new Error(`the virtual machine did not come to its end within ${timeoutMs} ms:\n${console.slice(-4_000)}`);
+  return console
+    .slice(begin + BEGIN.length, end)
+    .replaceAll('\r', '')
+    .trim();
+}
