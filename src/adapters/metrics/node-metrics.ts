@@ -1,9 +1,11 @@
 /**
  * The node's metrics for Prometheus. What happens is counted as it happens; what is, is read when somebody asks, from the same report that
- * people see. The runtime's own metrics cost timers, so they begin with the first time that anybody asks.
+ * people see. The delay of the loop costs a timer, so it is measured from the first time that anybody asks.
  * Source: Prometheus naming practices (base units, `_total`); Terway's terway_rpc_latency, aliyun_openapi_latency and pool gauges.
  */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { readdirSync } from 'node:fs';
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Answered } from '../../ports/answered.ts';
 import type { NodeReport } from '../../ports/introspection.ts';
 
@@ -11,7 +13,8 @@ import type { NodeReport } from '../../ports/introspection.ts';
 const ADD_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 /** How often the runtime's loop is looked at; more often it would wake an idle node for nothing. */
-const LOOP_PRECISION_MS = 100;
+const LOOP_RESOLUTION_MS = 20;
+const QUANTILES = [0.5, 0.99, 1];
 
 export class NodeMetrics {
   readonly #registry = new Registry();
@@ -20,7 +23,7 @@ export class NodeMetrics {
   readonly #call: Histogram<'api' | 'code'>;
   readonly #gauges: Readonly<Record<GaugeName, Gauge>>;
   readonly #counters: Readonly<Record<CounterName, Counter>>;
-  #asked = false;
+  #loop: IntervalHistogram | null = null;
 
   constructor() {
     const registers = [this.#registry];
@@ -53,11 +56,12 @@ export class NodeMetrics {
 
   /** In Prometheus' text format; `report` is null while there are no actors. */
   async text(report: NodeReport | null, nowMs: number): Promise<string> {
-    if (!this.#asked) {
-      this.#asked = true;
-      collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS });
+    if (this.#loop === null) {
+      this.#loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
+      this.#loop.enable();
     }
     this.#read(report, nowMs);
+    this.#readProcess(this.#loop);
     return this.#registry.metrics();
   }
 
@@ -91,6 +95,22 @@ export class NodeMetrics {
     this.#total('enactor_gc_failed_total', gc?.failed ?? 0);
   }
 
+  #readProcess(loop: IntervalHistogram): void {
+    const { user, system } = process.cpuUsage();
+    this.#total('process_cpu_seconds_total', (user + system) / 1e6);
+    const { rss, heapUsed } = process.memoryUsage();
+    this.#gauges.process_resident_memory_bytes.set(rss);
+    this.#gauges.nodejs_heap_size_used_bytes.set(heapUsed);
+    this.#gauges.process_open_fds.set(readdirSync('/proc/self/fd').length);
+    // Node tells the time between two looks, which is the resolution when nothing was late.
+    const lateMs = (quantile: number): number =>
+      Math.max(0, loop.percentile(quantile * 100) / 1e6 - LOOP_RESOLUTION_MS);
+    if (loop.count > 0)
+      for (const quantile of QUANTILES)
+        this.#gauges.enactor_loop_delay_seconds.set({ quantile: String(quantile) }, lateMs(quantile) / 1_000);
+    loop.reset();
+  }
+
   /** Counted elsewhere since the start. */
   #total(name: CounterName, value: number): void {
     this.#counters[name].reset();
@@ -113,6 +133,10 @@ const gauges = {
     'of',
   ],
   enactor_store_failing: ['1 while the database cannot be written'],
+  enactor_loop_delay_seconds: ['How late the loop of the process was, since the question before', 'quantile'],
+  process_resident_memory_bytes: ['Resident memory'],
+  nodejs_heap_size_used_bytes: ['Heap of the runtime in use'],
+  process_open_fds: ['Open file descriptors'],
   enactor_gc_last_pass_timestamp_seconds: ['When the last pass of the garbage collector ended'],
   enactor_pod_watch_away_seconds: ['How long the pods of this node have not been watched; 0 while they are'],
   enactor_full: ['1 while the node has no address left for another pod'],
@@ -121,6 +145,7 @@ const gauges = {
 type GaugeName = keyof typeof gauges;
 
 const counters = {
+  process_cpu_seconds_total: 'User and system time of the process',
   enactor_repairs_total: 'Things of the host that were repaired since the start',
   enactor_gc_released_total: 'Leases that were released since their pod was gone, since the start',
   enactor_pod_watch_gaps_total: 'How often the watch of pods has gone away since the start',

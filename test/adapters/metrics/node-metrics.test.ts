@@ -29,7 +29,15 @@ t.test('metrics: what the node is, is read when asked for, and what went is not 
     'enactor_repairs_total 5',
   ])
     t.equal(lineOf(text, line), line);
-  t.match(text, /nodejs_eventloop_lag_p99_seconds \d/);
+  t.match(text, /^process_cpu_seconds_total \d+\.\d+$/m);
+  t.match(text, /^process_resident_memory_bytes \d{7,}$/m);
+  const endMs = performance.now() + 60;
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  while (performance.now() < endMs + 150);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const lateText = await metrics.text(report, 10_000);
+  const late = Number(lineOf(lateText, 'enactor_loop_delay_seconds{quantile="1"}')?.split(' ')[1]);
+  t.ok(late > 0.05, `a loop that stood still was ${late} s late`);
   const later = await metrics.text(
     { ...report, state: 'running.degraded', holds: [], host: { repairs: 6, things: [] } },
     10_000,
