@@ -16,6 +16,8 @@ const TOKEN_TTL_SECONDS = 21_600; // the longest the service gives
 const READS_MAX = 128;
 /** 429, 5xx and the network are worth another try; each pause is this much longer than the last. */
 const PAUSE_GROWTH = 1.2;
+/** For one read. */
+const RENEWALS_MAX = 3;
 
 export type MetadataClientOptions = {
   /** Without a slash at its end. */
@@ -59,10 +61,13 @@ export class MetadataClient {
   async get(path: string, signal: AbortSignal): Promise<string | null> {
     // More than ten are no leak: Node would say so.
     setMaxListeners(READS_MAX, signal);
-    const used = await this.#currentToken(signal);
+    let used = await this.#currentToken(signal);
     let answer = await this.#read(path, used, signal);
-    const isRefused = answer.status === 401 || (answer.status === 403 && used.value === null);
-    if (isRefused) answer = await this.#read(path, await this.#tokenAfter(used, signal), signal);
+    // A token may end on its way, and so may the next one: service and reader have different clocks, and readers are many.
+    for (let left = RENEWALS_MAX; left > 0 && isRefused(answer, used); left -= 1) {
+      used = await this.#tokenAfter(used, signal);
+      answer = await this.#read(path, used, signal);
+    }
     if (answer.status === 404) return null;
     if (answer.status !== 200) throw metadataError(path, `HTTP ${answer.status}`);
     const text = answer.text.trim();
@@ -144,6 +149,10 @@ export class MetadataClient {
       return { failure: metadataError(path, why, error) };
     }
   }
+}
+
+function isRefused({ status }: MetadataAnswer, used: Token): boolean {
+  return status === 401 || (status === 403 && used.value === null);
 }
 
 /** Names the whole path, as an operator would fetch it. */

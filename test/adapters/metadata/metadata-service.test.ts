@@ -75,7 +75,7 @@ test('metadata: a token that is refused anew is an error, not a loop', async (t)
     code: 'metadata',
     detail: 'metadata /latest/meta-data/instance-id: HTTP 401',
   });
-  t.equal(puts(fake.log), 2);
+  t.equal(puts(fake.log), 4);
 });
 
 test('metadata: a token is renewed after half its life', async (t) => {
