@@ -186,7 +186,8 @@ function freshContext({
     arriving: existing === null ? ipv4Count : 0,
     asking: { family: 4, count: 0 },
     calls: 0,
-    doubtful: false,
+    // Whatever the same call is answered now, the one before may have been carried out.
+    doubtful: existing === null && intent?.kind === 'create',
     takingYet: wantsToLeave(own),
     said: lately,
     suspicion: null,

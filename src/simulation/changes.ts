@@ -13,6 +13,10 @@ export function withChanges(plan: readonly Decision[], chance: Seeded): readonly
       else cordoned.delete(node);
       return [decision, { do: 'cordon', node, cordoned: is, atMs }];
     }
+    if (chance.chance(0.3)) {
+      const command = chance.pick(['gc', 'sync'] as const);
+      return [decision, { do: 'lookNow', node, command, atMs }];
+    }
     return [decision, { do: 'settings', node, changed: changed(chance), atMs }];
   });
 }
@@ -27,6 +31,8 @@ function changed(chance: Seeded): Changed {
     { vSwitchIds: chance.pick([null, ['vsw-lab-1', 'vsw-lab-2'], ['vsw-lab-2', 'vsw-lab-1']]) },
     { eniPolicy: chance.pick(['most_ips', 'least_ips']), adaptivePool: chance.chance(0.5) },
     { reclaim: { afterMs: chance.pick([null, 20_000]), intervalMs: 15_000, batchSize: 2, jitterFactor: 0.1 } },
+    // Never longer than at first: who watches how long a state lasts goes by that.
+    { cloudPeriodMs: 70_000, gcTimeoutMs: 50_000, kernelPeriodMs: 20_000 },
     { eniTags: { team: chance.pick(['a', 'b']) } },
   ]);
 }

@@ -23,6 +23,7 @@ import { Course } from './course.ts';
 import { Evidence } from './evidence.ts';
 import { HoldWatch } from './hold-watch.ts';
 import { RootWatch } from './root-watch.ts';
+import { checkLookNow } from './settings-watch.ts';
 import { pathOf } from './stand-still.ts';
 import type { Report } from './violation.ts';
 
@@ -93,6 +94,7 @@ export class Conduct {
     if (chart === 'node') this.#root.root(before.path, path, context as NodeContext, heard);
     if (chart === 'eniFactory' && heard.type === 'xstate.done.actor.survey')
       this.#holds.looked(context as EniFactoryContext);
+    if (heard.type === 'lookNow') checkLookNow(chart, before.path, path, context, this.#report);
     this.#waits(ref, chart, path, snapshot, heard);
     if (chart === 'kernelKeeper') this.#kernelKeeper(before, { path, context }, heard);
     if (chart === 'cloudKeeper') this.#cloudKeeper(before, { path, context }, heard);

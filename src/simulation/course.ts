@@ -115,7 +115,8 @@ export class Course {
       if (outcome === 'done') this.#succeeded(step, called);
       else this.#failed(step, called);
     }
-    if (from !== to) this.#tries(step);
+    // Whoever is told that a device is gone, or to look now, asks at once.
+    if (from !== to && event !== 'unplugged' && event !== 'lookNow') this.#tries(step);
     // A wait ends with the call that failed, or with a look at what has become of it.
     if (event.startsWith('xstate.after.backoff') && from.endsWith('.backingOff') && !AGAIN.test(to))
       this.#report('alive', `${ref.id} waited in ${from}, and is ${to}`);

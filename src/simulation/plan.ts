@@ -2,7 +2,9 @@
  * What will be done to the world: a list of decisions made from the seed before anything runs, so that a shorter list can be tried
  * when one fails. Whatever a decision names that does not exist by then is skipped.
  */
+
 import type { Settings } from '../core/settings.ts';
+import type { NodeCommand } from '../ports/introspection.ts';
 import type { Fault } from '../vpc/faults.ts';
 import type { LateCalls } from './late-plan.ts';
 import type { Kind } from './lifetimes.ts';
@@ -23,7 +25,18 @@ export type Fate = (typeof FATES)[number];
 export type Changed = Partial<
   Pick<
     Settings,
-    'minIdle' | 'maxIdle' | 'minEnis' | 'maxEnis' | 'vSwitchIds' | 'eniPolicy' | 'adaptivePool' | 'reclaim' | 'eniTags'
+    | 'minIdle'
+    | 'maxIdle'
+    | 'minEnis'
+    | 'maxEnis'
+    | 'vSwitchIds'
+    | 'eniPolicy'
+    | 'adaptivePool'
+    | 'reclaim'
+    | 'eniTags'
+    | 'cloudPeriodMs'
+    | 'gcTimeoutMs'
+    | 'kernelPeriodMs'
   >
 >;
 
@@ -95,6 +108,8 @@ export type Deed =
   /** The configuration is another one, now and after every start. */
   | { readonly do: 'settings'; readonly node: number; readonly changed: Changed }
   | { readonly do: 'cordon'; readonly node: number; readonly cordoned: boolean }
+  /** An operator tells the keepers to look. */
+  | { readonly do: 'lookNow'; readonly node: number; readonly command: NodeCommand }
   /** The next lists of pods leave some out. */
   | { readonly do: 'shortLists'; readonly node: number; readonly times: number }
   /** Calls of the API server take this long, all that begin within `forMs`. */

@@ -11,9 +11,11 @@ import { REQUEST_TAG } from '../../actors/tags.ts';
 import { type EniContext, tokenOf } from '../../statecharts/eni-context.ts';
 import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
 import type { IdlePoolContext } from '../../statecharts/idle-pool-context.ts';
+import type { NodeContext } from '../../statecharts/node.ts';
 import type { EniSummary } from '../core/eni-summary.ts';
 import { EnactorError } from '../core/errors.ts';
 import type { Settings } from '../core/settings.ts';
+import type { NodeCommand } from '../ports/introspection.ts';
 import type { Log } from '../ports/log.ts';
 import type { EniView } from '../vpc/requests.ts';
 import { checkAgreement, checkPlans, type Supervisors, timersIn } from './agreement.ts';
@@ -34,6 +36,7 @@ import { Patience } from './patience.ts';
 import type { Changed, CrashPoint } from './plan.ts';
 import { HostDevices, pluggedKernel } from './plugged-kernel.ts';
 import { Seeded } from './seeded.ts';
+import { checkSettings } from './settings-watch.ts';
 import { StandStill } from './stand-still.ts';
 import type { Trace } from './trace.ts';
 import type { Report } from './violation.ts';
@@ -111,6 +114,8 @@ export class SimNode {
   #failedIn: Life | null = null;
   /** Lines of the log since the step began. */
   #said = 0;
+  /** It was told a setting in this step. */
+  #unsettled = false;
   /** How many lists of pods are short from now on. */
   shortLists = 0;
   lateDevicesMs = 0;
@@ -271,6 +276,7 @@ export class SimNode {
     this.#still.observe(ref, chart, snapshot, event, nowMs);
     this.#conduct.observe(ref, chart, snapshot, event, nowMs);
     const { type } = event as { readonly type: string };
+    if (chart === 'node' && (type === 'settings' || type === 'cordoned')) this.#unsettled = true;
     if (/^xstate\.error\.actor\.(eni|lease):/.test(type) && !this.defective)
       this.#options.report('alive', `${type.slice('xstate.error.actor.'.length)} died of itself`);
     if (chart === 'eni' && snapshot.value === 'gone') this.#left((snapshot as EniSnapshot).context);
@@ -401,6 +407,9 @@ export class SimNode {
     if (life.over || life !== this.life || system === null) return;
     try {
       await system.changeSettings(settings, new AbortController().signal);
+      const taken = (this.snapshot('node')?.context as NodeContext | undefined)?.settings;
+      if (life === this.life && !life.over && !this.#wounded && this.settings === settings && taken !== settings)
+        this.#options.report('alive', `node ${this.index + 1} was told its settings, and goes by others`);
     } catch {
       // Where another change came meanwhile, that one sees to it.
       life.after(CHANGE_RETRY_MS, () => {
@@ -409,10 +418,17 @@ export class SimNode {
     }
   }
 
+  /** Refused while those who would be told are not there. */
+  lookNow(command: NodeCommand): void {
+    if (this.serving) this.system?.introspection.command(command);
+  }
+
   /** What the API server says of the node, to every life. */
   cordon(cordoned: boolean): void {
     this.#cordoned = cordoned;
     this.system?.cordon(cordoned);
+    this.#unsettled = true;
+    this.#dirty = true;
   }
 
   /** All that are alive. */
@@ -462,6 +478,7 @@ export class SimNode {
       );
     }
     this.#said = 0;
+    this.#checkSettings();
     if (!this.#dirty) return;
     this.#dirty = false;
     this.books.checkRests(this.life.nowMs() - REST_GRACE_MS);
@@ -478,6 +495,17 @@ export class SimNode {
     const max = this.settings.waitingMax;
     if (waiting > max) this.#options.report('9', `${waiting} requests wait on node ${this.index + 1}, over ${max}`);
     this.#checkAgreement(callers);
+  }
+
+  #checkSettings(): void {
+    if (!this.#unsettled) return;
+    this.#unsettled = false;
+    const { report, witness } = this.#options;
+    const node = this.snapshot('node')?.context as NodeContext | undefined;
+    if (!this.serving || this.#wounded || node === undefined) return;
+    const enis = this.books.enis.map(({ context }) => context);
+    witness.checks += checkSettings(node, this.#actors, enis, report);
+    if (node.cordoned !== this.#cordoned) report('alive', `node ${this.index + 1} does not hear that it is cordoned`);
   }
 
   /** An actor that was made to die does not keep its word; what goes on beside it does. */

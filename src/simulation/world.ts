@@ -363,6 +363,9 @@ export class World {
       case 'settings':
         node?.change(decision.changed);
         return;
+      case 'lookNow':
+        node?.lookNow(decision.command);
+        return;
       case 'cordon':
         node?.cordon(decision.cordoned);
         return;
