@@ -1,15 +1,16 @@
 /** What people see of the actors, read from their snapshots. Nothing here sends, waits or keeps anything. */
 import type { AnyActorRef, SnapshotFrom } from 'xstate';
 import type { AddressState } from '../src/core/address-book.ts';
+import { adviceOf } from '../src/core/advice.ts';
 import { type Holds, holdEndMs } from '../src/core/holds.ts';
 import type { Lease } from '../src/core/lease.ts';
 import type { NodeFacts } from '../src/core/node-facts.ts';
 import type { ActorReport, EniReport, GcReport, NodeReport, PoolReport } from '../src/ports/introspection.ts';
 import type { EniContext } from '../statecharts/eni-context.ts';
 import type { eniFactoryMachine } from '../statecharts/eni-factory.ts';
-import type { EniFactoryContext } from '../statecharts/eni-factory-context.ts';
+import { type EniFactoryContext, policyOf, youngOf } from '../statecharts/eni-factory-context.ts';
 import type { GarbageCollectorContext } from '../statecharts/garbage-collector-context.ts';
-import type { IdlePoolContext } from '../statecharts/idle-pool-context.ts';
+import { type IdlePoolContext, moveIn } from '../statecharts/idle-pool-context.ts';
 import type { KernelKeeperContext } from '../statecharts/kernel-keeper.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
 import type { NodeRef } from '../statecharts/node.ts';
@@ -58,7 +59,17 @@ export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
     ...hostOf(root.system.get(KERNEL_KEEPER) as AnyActorRef | undefined),
     limits: limitsOf(node.context.facts),
     actors: actorsUnder(root as AnyActorRef, 'node', since),
+    ...(node.context.settings.readOnly && { readOnly: { would: wouldBe(context, idlePool) } }),
   };
+}
+
+/** What the factory and the pool would ask for. */
+function wouldBe(factory: EniFactoryContext | null, idlePool: AnyActorRef | undefined): readonly string[] {
+  if (factory === null || idlePool === undefined) return [];
+  const pool = snapshotOf(idlePool).context as IdlePoolContext;
+  const view = { waiting: factory.waiting, enis: Object.values(factory.enis), policy: policyOf(factory) };
+  const { minIdle: keep } = pool.bounds;
+  return adviceOf({ ...view, pool: moveIn(pool), keep, young: youngOf(factory), nowMs: factory.nowMs });
 }
 
 function limitsOf(facts: NodeFacts | null): NonNullable<NodeReport['limits']> | null {

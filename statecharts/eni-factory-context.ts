@@ -51,6 +51,8 @@ export type EniFactoryInput = FactorySettings & {
   readonly adopted: readonly AdoptedEni[];
   /** They are from memory: nothing is changed in the cloud, and only what is free for sure is given out. */
   readonly unconfirmed?: boolean;
+  /** Nothing is asked of the cloud. */
+  readonly readOnly?: boolean;
 };
 
 export type EniFactoryContext = EniFactoryInput & {
@@ -114,6 +116,7 @@ export function policyOf(context: EniFactoryContext): PlacementPolicy {
   const {
     reservationsYield = true,
     unconfirmed = false,
+    readOnly = false,
     vSwitches,
     ipv4PerEni,
     eniPolicy,
@@ -132,6 +135,7 @@ export function policyOf(context: EniFactoryContext): PlacementPolicy {
     eniPolicy,
     reservationsYield,
     ...(unconfirmed && { unconfirmed }),
+    ...(readOnly && { readOnly }),
     vSwitchIds: vSwitches.map((vSwitch) => vSwitch.vSwitchId),
     vSwitch: { policy: vSwitchPolicy, seed, nth: nextSlot, free: isStale(context) ? {} : Object.fromEntries(known) },
     holds,

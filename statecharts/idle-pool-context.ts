@@ -12,6 +12,8 @@ export type IdlePoolInput = PoolSettings & {
   readonly ipv4PerEni: number;
   /** Drawn once, in [0, 1). */
   readonly seed: number;
+  /** What is missing, or too much, is reckoned and not asked for. */
+  readonly readOnly?: boolean;
   readonly nowMs: number;
 };
 

@@ -46,21 +46,21 @@ export const idlePoolMachine = setup({
       }
     }),
     grow: enqueueActions(({ context, enqueue, system }) => {
-      const { totals: basis, nowMs: atMs } = context;
-      if (basis !== null)
+      const { totals: basis, nowMs: atMs, readOnly = false } = context;
+      if (basis !== null && !readOnly)
         enqueue.sendTo(eniFactoryIn(system), { type: 'grow', count: moveIn(context).grow, basis, atMs });
     }),
     shed: enqueueActions(({ context, enqueue, system }) => {
-      const { totals: basis, nowMs: atMs, bounds } = context;
+      const { totals: basis, nowMs: atMs, bounds, readOnly = false } = context;
       const { shed: count } = moveIn(context);
-      if (basis !== null)
+      if (basis !== null && !readOnly)
         enqueue.sendTo(eniFactoryIn(system), { type: 'shed', count, keep: bounds.minIdle, basis, atMs });
     }),
     reclaim: enqueueActions(({ context, event, enqueue, system }) => {
       const { totals: basis, bounds, reclaimRules, seed } = context;
       const { atMs } = event;
       enqueue.assign({ nowMs: atMs, reclaim: reclaimedOnce(context.reclaim, atMs, reclaimRules, seed) });
-      if (basis === null || basis.waiting > 0) return;
+      if (basis === null || basis.waiting > 0 || context.readOnly === true) return;
       const surplus = moveIn(context).shed;
       const batch = batchOf(basis.idle - bounds.minIdle, surplus, reclaimRules);
       if (batch > 0)

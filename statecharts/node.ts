@@ -431,7 +431,8 @@ function poolInput(context: NodeContext): IdlePoolInput {
   const { settings, recovered, cordoned, nowMs } = context;
   const { eniCap, eniPlaces, ipv4PerEni, seed } = factsOf(context);
   const capacity = managedMax({ eniCap, eniPlaces, foreignEnis: recovered?.foreignEnis ?? 0 }) * ipv4PerEni;
-  return { ...poolSettingsOf(settings, cordoned), capacity, ipv4PerEni, seed, nowMs };
+  const { readOnly } = settings;
+  return { ...poolSettingsOf(settings, cordoned), capacity, ipv4PerEni, seed, readOnly, nowMs };
 }
 
 function factoryInput(context: NodeContext): EniFactoryInput {
@@ -450,6 +451,7 @@ function factoryInput(context: NodeContext): EniFactoryInput {
     token,
     adopted: recovered?.enis ?? [],
     unconfirmed: recovered?.unconfirmed === true,
+    readOnly: settings.readOnly,
   };
 }
 

@@ -33,6 +33,7 @@ export function reportLines(report: NodeReport, nowMs: number, paint: Paint): st
     `node  ${paint(hue, state)}${report.missing.length > 0 ? `, missing ${report.missing.join(', ')}` : ''}`,
     ...(pool === null ? [] : [poolLine(pool, paint)]),
     ...readinessLines(report, nowMs, paint),
+    ...readOnlyLines(report, nowMs, paint),
     ...storeLines(report, nowMs, paint),
     ...holdLines(report, nowMs, paint),
     ...cloudLines(report, nowMs, paint),
@@ -125,6 +126,18 @@ function cloudLines(report: NodeReport, nowMs: number, paint: Paint): string[] {
   if (source === null || failure !== null) return wrong;
   const end = untilMs === null ? '' : `, for ${forHowLong(untilMs - nowMs)} yet`;
   return [`cloud credentials from ${from} (${source})${end}`, ...wrong];
+}
+
+function readOnlyLines({ readOnly }: NodeReport, nowMs: number, paint: Paint): string[] {
+  if (readOnly === undefined) return [];
+  const { would, refused = [] } = readOnly;
+  return [
+    `mode  ${paint('yellow', 'read-only')}: ${would.length === 0 ? 'nothing would be done in the cloud now' : would.join('; ')}`,
+    ...refused.map(
+      ({ what, times: often, lastMs }) =>
+        `      ${what}: refused ${times(often)}, last ${forHowLong(nowMs - lastMs)} ago`,
+    ),
+  ];
 }
 
 /** Only what is wrong with it: a sound store has no line. */

@@ -56,6 +56,7 @@ export const configKeys = {
   ip_reservation: live('5m'),
   ip_reservation_yields: live(true),
   mtu: restart(1500),
+  read_only: restart(false),
   pool_pauses_when_cordoned: live(true),
   pool_period: live('2m'),
   ip_pool_sync_period: live(said('pool_period is ours')),

@@ -81,6 +81,13 @@ export const errorTable = {
     false,
     'The node’s clock differs from the cloud’s by more than it takes: set it, best by NTP.',
   ),
+  readOnly: row(
+    'OpenAPIErr',
+    'failed_precondition',
+    11,
+    false,
+    'The daemon is in read-only mode: it changes nothing in the cloud.',
+  ),
   cloud: row('OpenAPIErr', 'unavailable', 11, true, 'The cloud refused or failed.'),
   tokenSpent: row(
     'OpenAPIErr',

@@ -41,7 +41,7 @@ export function considered(enis: readonly EniSummary[], policy: PlacementPolicy,
 
 const nameOf = ({ slot, eniId }: EniSummary): string => (eniId === null ? `eni:${slot}` : `eni:${slot} (${eniId})`);
 
-function ofEni(eni: EniSummary, { holds }: PlacementPolicy, nowMs: number): Considered {
+function ofEni(eni: EniSummary, { holds, readOnly }: PlacementPolicy, nowMs: number): Considered {
   const { counts, phase, limit, vSwitchId, lastFailure } = eni;
   const what = nameOf(eni);
   const refuses = (why: string, untilMs: number | null = null): Considered => ({
@@ -59,6 +59,7 @@ function ofEni(eni: EniSummary, { holds }: PlacementPolicy, nowMs: number): Cons
   const opening = phase === 'opening' ? 'is being opened, with' : 'is about to have';
   if (spare > 0) return serves(`${opening} ${several(spare, 'address', 'addresses')} that nobody waits for`);
   if (freeOf(eni) === 0) return refuses(`is full: ${owned(counts)} of ${limit} (${held(eni)})`);
+  if (readOnly === true) return refuses(`has room for ${freeOf(eni)}, which read-only mode does not ask for`);
   if (phase === 'holding') return refuses(`backs off after a failed call${failed}`);
   const dryUntilMs = holdEndMs(holds, vSwitchId);
   if (dryUntilMs > nowMs)
@@ -91,6 +92,7 @@ function ofNewEni(enis: readonly EniSummary[], policy: PlacementPolicy, nowMs: n
     why,
     untilMs,
   });
+  if (policy.readOnly === true) return refuses('read-only mode: nothing is asked of the cloud');
   if (unconfirmed === true) return refuses('the cloud is away: nothing is changed there until it is heard again');
   const others = foreignEnis === 0 ? '' : `, beside ${foreignEnis} that are not ours to use`;
   if (enis.length >= maxEnis) return refuses(`the node has ${enis.length} of ${maxEnis} ENIs${others}`);

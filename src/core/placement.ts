@@ -36,6 +36,8 @@ export type PlacementPolicy = {
   readonly reservationsYield?: boolean;
   /** The books are from memory: what is free for sure is given out at once, and nothing else. */
   readonly unconfirmed?: boolean;
+  /** Nothing is asked of the cloud: what there is has to do. */
+  readonly readOnly?: boolean;
   /** Where ENIs may be opened, as listed; `vSwitch` says how one is chosen, and `nth` the first choice of this plan. */
   readonly vSwitchIds: readonly string[];
   readonly vSwitch: VSwitchChoice;
@@ -80,10 +82,11 @@ export function place(
   nowMs: number,
 ): Plan {
   const dry = (vSwitchId: string): boolean => holdEndMs(policy.holds, vSwitchId) > nowMs;
-  const noRoom = (eni: EniSummary): boolean => dry(eni.vSwitchId) || isFull(policy.holds, eni.slot, nowMs);
+  const closed = policy.readOnly === true;
+  const noRoom = (eni: EniSummary): boolean => closed || dry(eni.vSwitchId) || isFull(policy.holds, eni.slot, nowMs);
   const byFill = [...enis].sort((a, b) => owned(b.counts) - owned(a.counts) || a.slot - b.slot);
   const home = returning(waiting, byFill);
-  const housed = house(home.homeless, growBy, byFill, noRoom, policy.eniPolicy);
+  const housed = house(home.homeless, closed ? 0 : growBy, byFill, noRoom, policy.eniPolicy);
   const opened = open(housed.homeless, housed.grow, enis, policy, dry, nowMs);
   const rest = settleForLess(opened.homeless, home.kept, byFill, policy, dry, nowMs);
   const ends = [...holdEnds(policy.holds, nowMs), ...rest.lastChancesMs];
@@ -189,7 +192,9 @@ function house(
 }
 
 /** ENIs that the node could have besides these. */
-function slotsBeside(enis: readonly EniSummary[], { maxEnis, ipv4PerEni, vSwitchIds }: PlacementPolicy): number {
+function slotsBeside(enis: readonly EniSummary[], policy: PlacementPolicy): number {
+  const { maxEnis, ipv4PerEni, vSwitchIds, readOnly } = policy;
+  if (readOnly === true) return 0;
   return ipv4PerEni < 1 || vSwitchIds.length === 0 ? 0 : Math.max(0, maxEnis - enis.length);
 }
 
@@ -270,7 +275,8 @@ function settleForLess(
     else if (helped) {
       reasons.set(requestId, waitingReason(byFill, policy, nowMs));
       if (yielding.length > 0 && chanceMs > nowMs) lastChancesMs.push(chanceMs);
-    } else if (growsAtMs === never) moves.push({ type: 'refuse', requestId, failure: full(byFill, policy) });
+    } else if (growsAtMs === never)
+      moves.push({ type: 'refuse', requestId, failure: full(byFill, policy, request, nowMs) });
     else moves.push({ type: 'refuse', requestId, failure: nextTry(holds.lastFailure ?? allDry(policy), growsAtMs) });
   }
   return { moves, reasons, lastChancesMs };
@@ -294,7 +300,7 @@ function nextGrowthMs(enis: readonly EniSummary[], policy: PlacementPolicy): num
   const never = Number.POSITIVE_INFINITY;
   const opens = Math.max(opensAtMs(holds), Math.min(never, ...vSwitchIds.map((id) => holdEndMs(holds, id))));
   const assigns = enis
-    .filter((eni) => roomOf(eni) > 0)
+    .filter((eni) => policy.readOnly !== true && roomOf(eni) > 0)
     .map((eni) => Math.max(holdEndMs(holds, eni.vSwitchId), holds.enis[eni.slot] ?? 0));
   return Math.min(never, ...assigns, slotsBeside(enis, policy) > 0 ? opens : never);
 }
@@ -312,11 +318,24 @@ const nextTry = ({ code, detail }: Failure, atMs: number): Failure => ({
   detail: `${detail}; next try at ${timeOfDay(atMs)}`,
 });
 
-function full(enis: readonly EniSummary[], policy: PlacementPolicy): Failure {
+function full(enis: readonly EniSummary[], policy: PlacementPolicy, request: Waiting, nowMs: number): Failure {
+  if (policy.readOnly === true) {
+    const [move] = place([request], 0, enis, { ...policy, readOnly: false }, nowMs).moves;
+    return { code: 'readOnly', detail: `read-only mode: no address is idle; ${wouldBe(move, enis)}` };
+  }
   const held = enis.reduce((sum, eni) => sum + eni.counts.bound + eni.counts.offered + eni.counts.reserved, 0);
   const detail = `no address available: ${held} held on ${enis.length} of ${policy.maxEnis} ENIs with ${policy.ipv4PerEni} each`;
   const others = policy.foreignEnis === 0 ? '' : `; ${policy.foreignEnis} more ENIs here are not ours to use`;
   return { code: 'noCapacity', detail: `${detail}${others}` };
+}
+
+/** What would be done for a request that read-only mode refuses. */
+function wouldBe(move: Move | undefined, enis: readonly EniSummary[]): string {
+  if (move?.type === 'open') return `would create an ENI in ${move.vSwitchId} for it`;
+  if (move?.type === 'assign')
+    return `would assign one on ${enis.find(({ slot }) => slot === move.slot)?.eniId ?? 'an ENI'}`;
+  if (move?.type === 'refuse') return `would refuse it all the same: ${move.failure.detail}`;
+  return 'would let it wait';
 }
 
 function waitingReason(enis: readonly EniSummary[], { vSwitchIds, holds }: PlacementPolicy, nowMs: number): string {

@@ -56,6 +56,8 @@ export type Settings = PolicySettings &
     readonly gcPeriodMs: number;
     readonly gcGraceMs: number;
     readonly gcTimeoutMs: number;
+    /** Nothing is changed in the cloud. */
+    readonly readOnly: boolean;
     /** Nothing is kept idle for a node to which no pod is scheduled. */
     readonly pausesWhenCordoned: boolean;
     /** Requests the factory lets wait at once. */
@@ -97,6 +99,7 @@ export const defaultSettings: Omit<Settings, 'nodeName'> = {
   gcPeriodMs: 300_000,
   gcGraceMs: 300_000,
   gcTimeoutMs: 60_000,
+  readOnly: false,
   pausesWhenCordoned: true,
   waitingMax: 1_000,
   inputsMax: 4_096,

@@ -39,7 +39,7 @@ export type ConfigNews = {
 };
 
 export type ConfigKeeperParts = {
-  readonly flags: Pick<Flags, 'config' | 'nodeName' | 'logLevel' | 'namespace' | 'told'>;
+  readonly flags: Pick<Flags, 'config' | 'nodeName' | 'logLevel' | 'readOnly' | 'namespace' | 'told'>;
   readonly clock: Clock;
   readonly log: Log;
   /** The overlay of an earlier life. */
@@ -286,8 +286,11 @@ function problemsOf(thrown: unknown, sourceOf: (key: string) => string, sinceMs:
 }
 
 /** Flags that stand for keys win over file and overlay. */
-function flagLayers({ logLevel }: Pick<Flags, 'logLevel'>): readonly Layer[] {
-  return logLevel === null ? [] : [{ source: 'flag --log-level', keys: { log_level: logLevel } }];
+function flagLayers({ logLevel, readOnly }: Pick<Flags, 'logLevel' | 'readOnly'>): readonly Layer[] {
+  return [
+    ...(logLevel === null ? [] : [{ source: 'flag --log-level', keys: { log_level: logLevel } }]),
+    ...(readOnly ? [{ source: 'flag --read-only', keys: { read_only: true } }] : []),
+  ];
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -11,6 +11,7 @@ import { refuseNewerStore } from '../../actors/claim-store.ts';
 import { letHeldBackGo } from '../../actors/held-back.ts';
 import { type NodeSystem, startNode } from '../../actors/node.ts';
 import { offerDevices } from '../adapters/device-plugin/device-plugin.ts';
+import { readOnlyCloud } from '../adapters/ecs/read-only-cloud.ts';
 import { connectKubernetes } from '../adapters/kubernetes/kubernetes-api.ts';
 import type { RootLog } from '../adapters/logging/json-log.ts';
 import type { LogTap } from '../adapters/logging/log-tap.ts';
@@ -42,6 +43,7 @@ import { rememberedOverlay, rememberOverlay } from './overlay-memory.ts';
 import { carryOutPendingDeletes } from './pending-deletes.ts';
 import { PodAnnotator } from './pod-annotator.ts';
 import { PodCopies } from './pod-copies.ts';
+import { ReadOnlyNews } from './read-only-news.ts';
 import { readinessOf } from './readiness.ts';
 import { Refusals } from './refusals.ts';
 import { SecurityGroupWatch } from './security-group-watch.ts';
@@ -67,6 +69,7 @@ const HERALD_MS = 1_000;
 const HERALD_MIN_MS = 100;
 /** How long the first start of a node waits to hear whether it has an overlay. */
 const OVERLAY_MS = 5_000;
+const READ_ONLY_MS = 2_000;
 
 /**
  * Runs until `stop` fires; `onStarted` is called when everything is in place. Rejects with what kept it from starting or from going
@@ -98,7 +101,9 @@ export async function runDaemon(
     else log.error({ ...failing }, 'the database cannot be opened yet: nothing is served until there is room');
     tellSetAside(store, log);
     let told: ToldBeside | null = null;
-    const introspection = () => (system === null ? null : (told?.beside(system.introspection) ?? null));
+    const news = new ReadOnlyNews(systemClock, log);
+    const introspection = () =>
+      system === null || told === null ? null : news.beside(told.beside(system.introspection));
     const report = () => introspection()?.report() ?? null;
     const servers = await startServers(flags, refusals.over(gate.front), introspection, {
       log,
@@ -139,7 +144,9 @@ export async function runDaemon(
       const asksCloud = config.daemonMode !== 'VPC';
       const cloud = () => (asksCloud ? { ...access.report(), securityGroups: groups?.report() ?? null } : null);
       told = new ToldBeside({ refusals, pods, room, fullNode: settings.fullNode, cloud });
-      const ports = nodePorts({ flags, config, access, store, kubernetes: kubernetesLater(connecting), log });
+      const world = nodePorts({ flags, config, access, store, kubernetes: kubernetesLater(connecting), log });
+      const ports = settings.readOnly ? { ...world, cloud: readOnlyCloud(world.cloud, news.refused) } : world;
+      if (settings.readOnly) log.warn({}, 'read-only mode: nothing is changed in the cloud');
       system = startNode({ ports, settings, answered: metrics.answered });
       overlay.onCordon(system.cordon);
       log.info({ node: flags.nodeName, ms: Math.round(performance.now()), ...memory() }, 'daemon started');
@@ -203,6 +210,7 @@ export async function runDaemon(
         });
         void followGroups(groups, settings.cloudPeriodMs, system.whenServing(end), end);
       }
+      void every(READ_ONLY_MS, end, async () => news.tell(report()?.readOnly?.would ?? []));
       void every(POD_COPIES_MS, end, () => copies.tidy());
       void every(HELD_BACK_MS, end, async () => void (await letHeldBackGo(heldBack, end)));
       await goOn(flags, config, log, system, { ...servers, restoreLock }, end);

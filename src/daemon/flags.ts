@@ -48,6 +48,8 @@ export type Flags = {
   readonly devicePluginDir: string;
   /** null: as the configuration says. */
   readonly logLevel: LogLevel | null;
+  /** The configuration's `read_only`, whatever it says. */
+  readonly readOnly: boolean;
   /** Each flag with its value, and where that comes from. */
   readonly told: readonly FlagValue[];
 };
@@ -95,6 +97,7 @@ const program = () =>
         'least level that is logged; default: as log_level of the configuration says',
       ).choices(LOG_LEVELS),
     )
+    .option('--read-only', 'change nothing in the cloud, and say what would be done; as read_only of the configuration')
     .allowExcessArguments(false)
     .addHelpText('after', '\nExit codes: 0 told to end, 1 could not start, 2 wrong usage, 70 could not go on.')
     .configureOutput({
@@ -147,6 +150,7 @@ export function parseFlags(argv: readonly string[]): Flags {
     devicePluginDir: path('devicePluginDir', '--device-plugin-dir'),
     cniConfDir: text('cniConfDir') === '' ? null : resolve(text('cniConfDir')),
     logLevel: (given.logLevel ?? null) as LogLevel | null, // one of the choices
+    readOnly: parsed.getOptionValue('readOnly') === true,
     told: toldBy(parsed),
   };
   if (flags.nodeName === '') throw refused('--node-name', 'is missing, and NODE_NAME is not set');

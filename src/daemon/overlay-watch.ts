@@ -51,8 +51,11 @@ export async function watchOverlay(
   await kubernetes.watchNode(
     nodeName,
     (node) => {
-      // A node that is not registered yet, or just was taken away, says nothing.
-      if (node === null) return;
+      // One that is not registered yet has no label; one that was taken away still has what it had.
+      if (node === null) {
+        if (named === undefined) tell({ configMap: null, text: null });
+        return;
+      }
       onNode(node);
       const name = node.labels[LABEL] || null;
       if (name === named) return;

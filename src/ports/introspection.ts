@@ -166,6 +166,12 @@ export type PodWatchReport = {
 /** Whether the node can take one more pod, and since when it could not. */
 export type RoomReport = { readonly full: boolean; readonly free: number; readonly why: string };
 
+/** Read-only mode: what would be done now, and the calls of the cloud that were refused so far, each with how often and when last. */
+export type ReadOnlyReport = {
+  readonly would: readonly string[];
+  readonly refused?: readonly { readonly what: string; readonly times: number; readonly lastMs: number }[];
+};
+
 export type NodeReport = {
   readonly state: string;
   /** What is missing while the node is starting, recovering or degraded. */
@@ -185,6 +191,8 @@ export type NodeReport = {
     readonly reason: string;
   }[];
   readonly actors: readonly ActorReport[];
+  /** Absent unless the node is in read-only mode. */
+  readonly readOnly?: ReadOnlyReport;
   /** What had to be mended on the host, and what cannot be; absent before the node serves. */
   readonly host?: HostReport;
   /** What is not asked again before its end; absent or empty: nothing. `name`: the vSwitch, or the ENI's actor. */

@@ -5,11 +5,13 @@ import { randomUUID } from 'node:crypto';
 import type { AnyActorRef } from 'xstate';
 import { startNode } from '../../actors/node.ts';
 import { ecsCloud } from '../../src/adapters/ecs/ecs-cloud.ts';
+import { readOnlyCloud } from '../../src/adapters/ecs/read-only-cloud.ts';
 import { type MemoryDisk, memoryStore } from '../../src/adapters/level/memory-store.ts';
 import { EnactorError } from '../../src/core/errors.ts';
 import type { Lease } from '../../src/core/lease.ts';
 import { defaultSettings, type Settings } from '../../src/core/settings.ts';
 import { type CloudOptions, type RunningCloud, runCloud } from '../../src/lab/cloud/run-cloud.ts';
+import type { Cloud } from '../../src/ports/cloud.ts';
 import type { Credentials } from '../../src/ports/credentials.ts';
 import type { Kubernetes } from '../../src/ports/kubernetes.ts';
 import type { Log } from '../../src/ports/log.ts';
@@ -91,7 +93,7 @@ export async function oneNode(options: {
         if ('id' in actorRef && actorRef.id === ENI_FACTORY) factory = actorRef as AnyActorRef;
       },
       ports: {
-        cloud: reachable(
+        cloud: asSettings(settings)(
           ecsCloud({
             credentials: options.credentials?.(cloud) ?? labCredentials(),
             timeoutMs: options.timeoutMs ?? 5_000,
@@ -102,7 +104,6 @@ export async function oneNode(options: {
             vpcEndpoint: endpoint,
             scheme: 'http',
           }),
-          () => away.cloud,
         ),
         metadata: {
           identity: async () => {
@@ -132,6 +133,15 @@ export async function oneNode(options: {
     });
   };
   const away = { cloud: false, metadata: false };
+  /** Calls that read-only mode has refused. */
+  const refused: string[] = [];
+  /** As the daemon does. */
+  const asSettings =
+    ({ readOnly }: Settings) =>
+    (real: Cloud): Cloud => {
+      const cloud = reachable(real, () => away.cloud);
+      return readOnly ? readOnlyCloud(cloud, (what) => void refused.push(what)) : cloud;
+    };
   let factory: AnyActorRef | null = null;
   let writesToFail = 0;
   let intentsToFail = 0;
@@ -162,6 +172,7 @@ export async function oneNode(options: {
     cloud,
     /** Who does not answer the node. */
     away,
+    refused,
     disk,
     kernel,
     host,
