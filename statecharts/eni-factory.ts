@@ -16,7 +16,7 @@ import {
   setup,
 } from 'xstate';
 import { type EniSummary, expecting } from '../src/core/eni-summary.ts';
-import { type Failure, failureOf, needsAPerson } from '../src/core/errors.ts';
+import { type Failure, failureOf, isToldAtOnce } from '../src/core/errors.ts';
 import { afterGone, afterLook, noHolds } from '../src/core/holds.ts';
 import { place } from '../src/core/placement.ts';
 import { type PoolTotals, sameTotals, totalsOf } from '../src/core/pool.ts';
@@ -214,7 +214,7 @@ export const eniFactoryMachine = setup({
       const placed = { ...context.placed };
       for (const { requestId } of unserved) delete placed[requestId];
       enqueue.assign({ placed });
-      if (failure !== null && needsAPerson(failure.code))
+      if (failure !== null && isToldAtOnce(failure.code))
         for (const request of unserved) enqueue.sendTo(leasesIn(system), refusal(request, failure));
       else enqueue.assign({ waiting: backInLine(context.waiting, unserved) });
     }),
@@ -386,7 +386,7 @@ export const eniFactoryMachine = setup({
               granted: context.granted + 1,
               holds: { ...context.holds, lastFailure: null },
             });
-          } else if (needsAPerson(event.failure.code)) {
+          } else if (isToldAtOnce(event.failure.code)) {
             enqueue.sendTo(leasesIn(system), refusal(request, event.failure));
             enqueue.assign({ placed: rest });
           } else {

@@ -109,6 +109,12 @@ export type ErrorCode = keyof typeof errorTable;
 /** Asking again cannot help before a person has changed something: whoever waits is told at once. */
 export const needsAPerson = (code: ErrorCode): boolean => !errorTable[code].retryHelps;
 
+/**
+ * Nobody waits for what this may lead to. Where our own disk takes no intent it takes no lease either: a pod is told why, and asks again, in
+ * place of waiting to its deadline for a disk that somebody has to make room on.
+ */
+export const isToldAtOnce = (code: ErrorCode): boolean => needsAPerson(code) || code === 'store';
+
 /** A failure as a value: what crosses actors. `detail` names the thing at fault (pod, ENI, code of the cloud, request id). */
 export type Failure = { readonly code: ErrorCode; readonly detail: string };
 

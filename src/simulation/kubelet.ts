@@ -57,6 +57,9 @@ type Pending = {
 /** What an answer may take beyond the deadline: the write that was under way, and the one that takes it back. */
 const GRACE_MS = 1_500;
 const DEL_RETRY_MS = 1_000;
+/** Kubelets ask ever more seldom: after so many tries only now and then. */
+const DEL_TRIES = 60;
+const DEL_LATE_RETRY_MS = 30_000;
 const DEL_WITHIN_MS = 3_000;
 
 export class Kubelet {
@@ -309,13 +312,13 @@ export class Kubelet {
     node.sandboxes.gone.add(id);
   }
 
-  #tryDel(node: SimNode, container: Container, ip: string | null): void {
+  #tryDel(node: SimNode, container: Container, ip: string | null, tries = 1): void {
     const { system } = node;
     this.#trace.line(node.index, container.id, 'DEL', this.#clock.nowMs());
     // What was asked for again meanwhile goes with it.
     const again = (): void =>
-      void this.#clock.after(DEL_RETRY_MS, () => {
-        if (container.ip === null && container.pendingAdds === 0) this.#tryDel(node, container, ip);
+      void this.#clock.after(tries < DEL_TRIES ? DEL_RETRY_MS : DEL_LATE_RETRY_MS, () => {
+        if (container.ip === null && container.pendingAdds === 0) this.#tryDel(node, container, ip, tries + 1);
         else this.del(node.index, container.id);
       });
     if (!node.up || system === null) {

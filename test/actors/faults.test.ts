@@ -289,6 +289,23 @@ onNode(
 );
 
 onNode(
+  'store: on a disk that takes no intent an ADD without an idle address is told so, long before its deadline',
+  { settings: { minIdle: 0, maxIdle: 0 } },
+  async (lab, t) => {
+    const far = () => Date.now() + 600_000;
+    lab.failIntents(1_000);
+    await t.rejects(lab.add('none', far()), { code: 'store' }, 'no ENI can be made');
+    lab.failIntents(0);
+    await lab.add('a');
+    lab.failIntents(1_000);
+    await t.rejects(lab.add('b', far()), { code: 'store' }, 'no address can be assigned');
+    lab.failIntents(0);
+    await lab.add('c');
+    t.equal(lab.report().pool?.counts.bound, 2);
+  },
+);
+
+onNode(
   'store: a release that cannot be written keeps the lease, and a later one works',
   { settings: { maxIdle: 9 } },
   async (lab, t) => {

@@ -41,9 +41,10 @@ const STATEFUL = 2;
 /** Places that are in use when the tide is low: then ENIs go, and come back with the flood. */
 const LOW_TIDE = 2;
 const PROGRESS_MS = 5_000;
-const SERVING_MS = 60_000;
+const SERVING_MS = 180_000;
 /** Lives in a row that may end before they serve: on a machine that is busy no life might ever come so far. */
 const UNSERVED_MAX = 2;
+const SETTLED_MS = 240_000;
 const WATCH_MS = 100;
 /** Longer than this a timer of ours is late only where the whole machine stands still: what was measured meanwhile tells nothing of the node. */
 const HELD_UP_MS = 1_000;
@@ -187,6 +188,7 @@ class Churn {
       random: this.#random(`place ${place}`),
       tally: this.#tally,
       live: this.#live,
+      servedMs: (sinceMs) => this.#excuses.servedMs(sinceMs, performance.now()),
       open: () => this.#flood || place < LOW_TIDE,
       lifeMaxMs: short ? 6_000 : 40_000,
       failed: this.#verdict.fail,
@@ -339,19 +341,31 @@ class Churn {
 
   /** Leases and rules are those of pods that live, nothing is kept for others, and the last thing that was broken has been repaired. */
   async #settle(): Promise<void> {
-    await eventually('what was broken is repaired', async () => {
-      this.#count.routingFaults = this.#lab.refused().routingFault;
-      return this.#excuses.isWhole(performance.now());
-    });
-    await eventually('the leases are those of the pods that live', async () => {
-      const { leases, pool } = await this.#runtime.report();
-      const [held, living] = [leases.map(({ grant }) => grant.address.ipv4), [...this.#live.values()]];
-      return pool?.counts.reserved === 0 && held.sort().join() === living.sort().join();
-    });
-    await eventually('what dead pods left on the host is gone', async () => {
-      const living = new Set(this.#live.values());
-      return this.#mischief.ruled().every((ip) => living.has(ip));
-    });
+    await eventually(
+      'what was broken is repaired',
+      async () => {
+        this.#count.routingFaults = this.#lab.refused().routingFault;
+        return this.#excuses.isWhole(performance.now());
+      },
+      SETTLED_MS,
+    );
+    await eventually(
+      'the leases are those of the pods that live',
+      async () => {
+        const { leases, pool } = await this.#runtime.report();
+        const [held, living] = [leases.map(({ grant }) => grant.address.ipv4), [...this.#live.values()]];
+        return pool?.counts.reserved === 0 && held.sort().join() === living.sort().join();
+      },
+      SETTLED_MS,
+    );
+    await eventually(
+      'what dead pods left on the host is gone',
+      async () => {
+        const living = new Set(this.#live.values());
+        return this.#mischief.ruled().every((ip) => living.has(ip));
+      },
+      SETTLED_MS,
+    );
   }
 
   #progress(): void {

@@ -27,6 +27,18 @@ t.test('excuses: while no daemon serves nothing is repaired, and its death alone
   t.equal(excuses.why(60_000, '10.0.0.1'), null, 'a later death prolongs nothing that was repaired');
 });
 
+t.test('excuses: a place is patient for as long as some daemon serves', async (t) => {
+  const excuses = new Excuses();
+  t.equal(excuses.servedMs(1_000, 3_000), 2_000);
+  excuses.gone(2_000);
+  t.equal(excuses.servedMs(1_000, 9_000), 1_000, 'it is away yet');
+  excuses.serves(5_000);
+  excuses.gone(8_000);
+  excuses.serves(8_500);
+  t.equal(excuses.servedMs(1_000, 9_000), 4_500);
+  t.equal(excuses.servedMs(6_000, 7_000), 1_000);
+});
+
 t.test('excuses: an agent concerns the address it takes, as long as it renews', async (t) => {
   const excuses = new Excuses();
   const agent = excuses.begun(1_000, 'agent', '10.0.0.1');

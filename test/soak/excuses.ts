@@ -59,6 +59,14 @@ export class Excuses {
     return found?.what ?? null;
   }
 
+  /** How long some daemon has served between these instants. */
+  servedMs(fromMs: number, toMs: number): number {
+    const awayMs = this.#away.reduce((sum, { fromMs: goneMs, untilMs }) => {
+      return sum + Math.max(0, Math.min(toMs, untilMs ?? toMs) - Math.max(fromMs, goneMs));
+    }, 0);
+    return toMs - fromMs - awayMs;
+  }
+
   /** No breach is open at this instant. */
   isWhole(atMs: number): boolean {
     return this.#breaches.every((breach) => atMs > this.#endOf(breach));
