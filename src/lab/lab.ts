@@ -10,6 +10,7 @@ import { Netlink } from '../adapters/netlink/netlink.ts';
 import { setLink } from '../adapters/netlink/wire/link.ts';
 import type { DaemonMode } from '../core/daemon-mode.ts';
 import { type Family, familyOf, parseCidr, vSwitchGateway } from '../core/ip.ts';
+import { groupsAccept } from '../vpc/group-policy.ts';
 import type { Truth } from '../vpc/model.ts';
 import type { Profile, Settings } from '../vpc/settings.ts';
 import type { Topology } from '../vpc/topology.ts';
@@ -282,6 +283,14 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
   const hypervisor = new Hypervisor(
     router,
     (id) => topology.vSwitches.find(({ vSwitchId }) => vSwitchId === id) ?? null,
+  );
+  // A group that somebody has added since is known by what the cloud says of it.
+  const groupOf = (id: string) => cloud.model.securityGroups().find((group) => group.securityGroupId === id);
+  router.enforce((from, to) =>
+    groupsAccept(
+      from,
+      to.flatMap((id) => groupOf(id) ?? []),
+    ),
   );
   cloud.model.subscribe(hypervisor.listen);
   const lab = new Lab({ runDir, hostPid, cloud, api, router, hypervisor, nodes, hosts, say });

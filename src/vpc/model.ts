@@ -25,7 +25,7 @@ import { checkTags, modifyEni, tagResources } from './modify.ts';
 import { type Change, changeOutOfBand } from './out-of-band.ts';
 import type { ApiName, EniView, Input, InstanceView, Output, SecurityGroupView, VSwitchView } from './requests.ts';
 import { type Delays, defaultSettings, type Settings } from './settings.ts';
-import type { Topology, VpcSpec } from './topology.ts';
+import type { SecurityGroupSpec, Topology, VpcSpec } from './topology.ts';
 import { COUNTING_ENTROPY, type Moment, type VpcEntropy, World } from './world.ts';
 
 export type Truth = {
@@ -158,6 +158,11 @@ export class VpcModel {
   /** Which instance an ENI is on, for the ledger; null when unknown or not attached. */
   instanceOf(eniId: string): string | null {
     return this.#world.enis.get(eniId)?.instanceId ?? null;
+  }
+
+  /** As they were built, with what they accept. */
+  securityGroups(): readonly SecurityGroupSpec[] {
+    return [...this.#world.securityGroups.values()];
   }
 
   newRequestId(): string {

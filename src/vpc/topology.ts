@@ -28,6 +28,8 @@ export type SecurityGroupSpec = {
   readonly securityGroupId: string;
   readonly vpcId: string;
   readonly type: 'normal' | 'enterprise';
+  /** Groups that its members take packets from, or `any`, besides what the type allows by itself; default: none. */
+  readonly accepts?: readonly string[];
 };
 
 export type InstanceStatus = 'Pending' | 'Running' | 'Starting' | 'Stopping' | 'Stopped';

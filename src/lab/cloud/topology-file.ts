@@ -20,6 +20,7 @@ const securityGroup = z.strictObject({
   securityGroupId: id,
   vpcId: id,
   type: z.enum(['normal', 'enterprise']).default('normal'),
+  accepts: z.array(id).default([]),
 });
 
 export const instanceStatusSchema = z.enum(['Pending', 'Running', 'Starting', 'Stopping', 'Stopped']);

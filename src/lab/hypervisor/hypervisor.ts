@@ -16,7 +16,7 @@ export type VSwitchLookup = (vSwitchId: string) => { readonly cidr: string; read
 type Slot = { readonly instanceId: string; readonly device: string };
 export type HypervisorEni = Pick<
   AttachedEni,
-  'eniId' | 'mac' | 'instanceId' | 'primary' | 'vSwitchId' | 'ipv4' | 'ipv6'
+  'eniId' | 'mac' | 'instanceId' | 'primary' | 'vSwitchId' | 'ipv4' | 'ipv6' | 'securityGroupIds'
 >;
 
 export class Hypervisor {
@@ -95,6 +95,8 @@ export class Hypervisor {
         this.#router.release(event.eniId, event.ip);
         return;
       case 'securityGroupsChanged':
+        this.#router.setGroups(event.eniId, event.securityGroupIds);
+        return;
       case 'eniCreated':
       case 'eniDeleted':
         return;
@@ -107,6 +109,7 @@ export class Hypervisor {
     const device = eni.primary ? PRIMARY_DEVICE : this.#freeDevice(eni.instanceId);
     this.#router.plug({ eniId: eni.eniId, mac: eni.mac, gateways: this.#gateways(eni.vSwitchId) }, netns, device);
     this.#slots.set(eni.eniId, { instanceId: eni.instanceId, device });
+    this.#router.setGroups(eni.eniId, eni.securityGroupIds);
     for (const ip of [...eni.ipv4, ...eni.ipv6]) this.#router.assign(eni.eniId, ip);
   }
 

@@ -6,13 +6,14 @@
  * proxy ARP, for everything else, always with the MAC the VPC uses.
  *
  * Rules, in this order, decide by incoming device and source; the first that fits counts:
+ *    90  iif <ENI> to <an address that its groups may not reach> -> the sink `security-group`
  *   100  iif <ENI> from <its address> -> main: addresses, then the sink `no-destination`
  *   300  from <address of some ENI>   -> the sink `routing-fault`
  *   400  from <address just released> -> the sink `just-released`, for a minute
  *   500  iif <ENI>                    -> the sink `unknown-source`
  *
- * Limits: one VPC (no overlapping addresses); no security groups, bandwidth or multicast; the local table comes first, so packets to
- * a gateway's own address are taken whatever their source.
+ * Limits: one VPC (no overlapping addresses); of security groups what group-rules.ts tells; no bandwidth or multicast; the local table
+ * comes first, so packets to a gateway's own address are taken whatever their source.
  */
 import { closeSync } from 'node:fs';
 import { openKoffiLibc } from '../../adapters/netlink/libc-koffi.ts';
@@ -29,6 +30,7 @@ import { packetSocket, sendFrame } from '../netns/libc.ts';
 import { Netns } from '../netns/netns.ts';
 import { writeSysctl } from '../netns/sysctl.ts';
 import { addCountedSink, transmitted } from './counted-sink.ts';
+import { GroupRules, type MayReach } from './group-rules.ts';
 import type { RefusedCounts, RefusedKind } from './refused.ts';
 import { routerAdvertisement } from './router-advertisement.ts';
 
@@ -36,6 +38,7 @@ import { routerAdvertisement } from './router-advertisement.ts';
 export const FABRIC_MAC = 'ee:ff:ff:ff:ff:ff';
 
 const JUST_RELEASED_MS = 60_000;
+const FORBIDDEN_PAIR = 90;
 const RIGHT_SOURCE = 100;
 const KNOWN_SOURCE = 300;
 const RELEASED_SOURCE = 400;
@@ -49,6 +52,8 @@ const sinks: readonly { readonly kind: RefusedKind; readonly device: string; rea
   { kind: 'unknownSource', device: 'unknown-source', table: 1003 },
 ];
 
+const GROUP_SINK = { device: 'security-group', table: 1004 } as const;
+
 export type PluggedEni = {
   readonly eniId: string;
   readonly mac: string;
@@ -61,6 +66,7 @@ type Port = {
   readonly linkIndex: number;
   readonly mac: string;
   readonly addresses: Set<string>;
+  groups: readonly string[] | null;
 };
 
 export class Router {
@@ -70,12 +76,15 @@ export class Router {
   readonly #releasedAtMs = new Map<string, number>();
   readonly #nowMs: () => number;
   readonly #mtu: number;
+  readonly #groupRules: GroupRules;
+  #mayReach: MayReach = () => true;
   #made = 0;
 
   private constructor(netns: Netns, netlink: Netlink, nowMs: () => number, mtu: number) {
     this.netns = netns;
     this.#netlink = netlink;
     this.#nowMs = nowMs;
+    this.#groupRules = new GroupRules(netlink, FORBIDDEN_PAIR, GROUP_SINK.table);
     this.#mtu = mtu;
   }
 
@@ -97,7 +106,7 @@ export class Router {
     // Without a local table, which comes with the first address, the kernel takes any gateway for invalid.
     const loopback = netlink.linkByName('lo');
     if (loopback !== null) netlink.apply([setLink(loopback.index, { up: true })]);
-    for (const sink of sinks) addCountedSink(netns, netlink, sink.device, sink.table);
+    for (const sink of [...sinks, GROUP_SINK]) addCountedSink(netns, netlink, sink.device, sink.table);
     return new Router(netns, netlink, nowMs, mtu);
   }
 
@@ -126,7 +135,7 @@ export class Router {
       addRule({ family: 4, priority: ANY_SOURCE, incoming: own, table: tableOf('unknownSource') }),
       addRule({ family: 6, priority: ANY_SOURCE, incoming: own, table: tableOf('unknownSource') }),
     ]);
-    this.#ports.set(eni.eniId, { device: own, linkIndex, mac: eni.mac, addresses: new Set() });
+    this.#ports.set(eni.eniId, { device: own, linkIndex, mac: eni.mac, addresses: new Set(), groups: null });
   }
 
   /** Whether the device of the ENI is there yet: a namespace that ended may have taken it along. */
@@ -135,12 +144,36 @@ export class Router {
     return port !== undefined && this.#netlink.linkByName(port.device)?.index === port.linkIndex;
   }
 
+  /** From now on security groups are enforced, by this word on who reaches whom. */
+  enforce(mayReach: MayReach): void {
+    this.#mayReach = mayReach;
+    this.#followGroups();
+  }
+
+  /** The groups that the ENI is in. Unknown ENIs are ignored. */
+  setGroups(eniId: string, groups: readonly string[]): void {
+    const port = this.#ports.get(eniId);
+    if (port === undefined) return;
+    port.groups = groups;
+    this.#followGroups();
+  }
+
+  /** Packets that security groups kept from passing since the router was made. */
+  keptByGroups(): number {
+    return transmitted(this.netns).get(GROUP_SINK.device) ?? 0;
+  }
+
+  #followGroups(): void {
+    this.#groupRules.follow([...this.#ports.values()], this.#mayReach);
+  }
+
   /** Takes the ENI's device away from its guest, with all that the router knew of it. Unknown ENIs are ignored. */
   unplug(eniId: string): void {
     const port = this.#ports.get(eniId);
     if (port === undefined) return;
     for (const ip of [...port.addresses]) this.release(eniId, ip);
     this.#ports.delete(eniId);
+    this.#followGroups();
     // A guest's namespace that has gone took both ends along.
     this.#netlink.apply([deleteLink({ index: port.linkIndex, name: port.device })], ['ENODEV']);
     this.#netlink.apply(
@@ -171,6 +204,7 @@ export class Router {
       addRule({ family, priority: KNOWN_SOURCE, source: prefix, table: tableOf('routingFault') }),
     ]);
     port.addresses.add(ip);
+    this.#followGroups();
   }
 
   /**
@@ -194,6 +228,7 @@ export class Router {
   release(eniId: string, ip: string): void {
     const port = this.#ports.get(eniId);
     if (!port?.addresses.delete(ip)) return;
+    this.#followGroups();
     const { linkIndex, device } = port;
     const prefix = { ip, prefix: bits(ip) };
     const family = familyOf(ip);

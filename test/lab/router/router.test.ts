@@ -12,6 +12,7 @@ import { writeSysctl } from '../../../src/lab/netns/sysctl.ts';
 import { EchoSocket } from '../../../src/lab/probe/echo-socket.ts';
 import { NOTHING_REFUSED, refusedSince } from '../../../src/lab/router/refused.ts';
 import { Router } from '../../../src/lab/router/router.ts';
+import { groupsAccept } from '../../../src/vpc/group-policy.ts';
 
 /** A node with two ENIs and a host with one, in either family. */
 type Family = {
@@ -151,6 +152,44 @@ for (const one of families) {
     router.release('eni-f', one.host);
     t.match(await near.probe(one.host, PROBE_MS, 1), { reached: false });
     t.strictSame(router.refused(), { ...NOTHING_REFUSED, noDestination: 1 });
+  });
+
+  t.test(`router: ${one.name}: what security groups forbid is kept from passing, and counted`, async (t) => {
+    const { router, near } = await scene(t, one);
+    const groups = [
+      { securityGroupId: 'sg-n', type: 'normal' as const },
+      { securityGroupId: 'sg-e', type: 'enterprise' as const },
+      { securityGroupId: 'sg-open', type: 'enterprise' as const, accepts: ['sg-e', 'sg-n'] },
+    ];
+    router.enforce((from, to) =>
+      groupsAccept(
+        from,
+        groups.filter((group) => to.includes(group.securityGroupId)),
+      ),
+    );
+    const put = (first: string, host: string) => {
+      router.setGroups('eni-1', [first]);
+      router.setGroups('eni-f', [host]);
+    };
+    const reaches = async () => (await near.probe(one.host, PROBE_MS, 1)).reached;
+    put('sg-n', 'sg-n');
+    t.equal(await reaches(), true, 'members of a normal group reach each other');
+    t.equal(router.keptByGroups(), 0);
+    put('sg-e', 'sg-e');
+    t.equal(await reaches(), false, 'those of an enterprise group do not');
+    t.equal(router.keptByGroups(), 1);
+    put('sg-n', 'sg-e');
+    t.equal(await reaches(), false, 'nor does anybody from elsewhere');
+    put('sg-open', 'sg-open');
+    t.equal(await reaches(), false);
+    for (const eniId of ['eni-1', 'eni-f']) router.setGroups(eniId, ['sg-e', 'sg-open']);
+    t.equal(await reaches(), true, 'unless a rule of the group says so, both ways');
+    t.strictSame(router.refused(), NOTHING_REFUSED, 'which is no routing fault');
+    router.release('eni-f', one.host);
+    router.assign('eni-f', one.host);
+    put('sg-e', 'sg-e');
+    router.unplug('eni-2');
+    t.equal(await reaches(), false, 'and it holds for addresses that come later');
   });
 
   t.test(`router: ${one.name}: an unplugged ENI takes its device, routes and rules along`, async (t) => {
