@@ -57,6 +57,8 @@ export class ConfigKeeper {
   #now: Configured;
   /** What was written last, if it is right; it is `#now` when nothing of it waits. */
   #wanted: Configured;
+  /** The last one that was right and fitted: what a refusal leaves as it was. */
+  #settled: Configured;
   #refusals: readonly ConfigProblem[] = [];
   #take: Take | null = null;
   #news: (news: ConfigNews) => void = () => {};
@@ -70,6 +72,7 @@ export class ConfigKeeper {
     this.#overlay = parts.remembered;
     this.#now = this.#configured([layerOf('file', text)]);
     this.#wanted = this.#now;
+    this.#settled = this.#now;
     this.#reconsider();
   }
 
@@ -148,11 +151,14 @@ export class ConfigKeeper {
       this.#refuse([]);
       const started = this.#take !== null;
       this.#wanted = wanted;
-      if (!started) this.#holds(wanted);
+      if (!started) {
+        this.#settled = wanted;
+        this.#holds(wanted);
+      }
     } catch (thrown) {
       if (!(thrown instanceof LayerRefused)) throw thrown;
       this.#refuse(thrown.problems);
-      this.#wanted = this.#now;
+      this.#wanted = this.#settled;
     }
     this.#changed();
   }
@@ -196,7 +202,7 @@ export class ConfigKeeper {
       if (code !== 'invalidArgument') return detail;
       if (this.#wanted === wanted) {
         const nowMs = this.#parts.clock.nowMs();
-        this.#wanted = this.#now;
+        this.#wanted = this.#settled;
         this.#refuse(
           thrown instanceof ConfigRefused
             ? problemsOf(thrown, () => 'what was written last, until a restart', nowMs)
@@ -210,6 +216,7 @@ export class ConfigKeeper {
     // When nothing waits what was written is what holds, and is found to be so by being the same.
     const asWritten = pending.length === 0 && this.#wanted === wanted;
     this.#holds(asWritten ? wanted : next);
+    this.#settled = wanted;
     if (taken.length > 0) {
       log.info({ keys: taken }, 'the configuration has changed');
       this.#news({

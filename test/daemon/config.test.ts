@@ -161,8 +161,16 @@ t.test('config: file, overlay and flag, changed under a running daemon', async (
   const nobody = join(here.dir, 'nobody');
   const kubeconfig = readFileSync(join(here.dir, 'kubeconfig'), 'utf8');
   writeFileSync(nobody, kubeconfig.replace(/"server": "[^"]*"/, '"server": "https://127.0.0.1:1"'));
-  await here.start({ more: ['--config', file.path, '--kubeconfig', nobody] }).serving();
+  const frozen = here.start({ more: ['--config', file.path, '--kubeconfig', nobody, '--read-only'] });
+  await frozen.serving();
   const third = await config(here);
   t.match(third.overlay, { configMap: 'kube-system/gpu', state: 'remembered' });
   t.match(shown(third, 'mtu'), { value: 1400, source: 'overlay gpu' });
+  t.match(shown(third, 'read_only'), { value: true, source: 'flag --read-only', change: 'restart' });
+  t.match((await frozen.report()).readOnly, { would: [], refused: [] });
+  t.match(
+    await call(here.paths.jsonSocket, 'GetIPInfo', 'p'),
+    { body: { NetConfs: [{}] } },
+    'pods keep what they have',
+  );
 });
