@@ -3,7 +3,7 @@
  * that vanishes, for the length of an upgrade, takes a whole node's pods out of their services.
  *
  * The real daemon and the compiled plugin. The directory is watched as a runtime watches it; cold starts are killed on the way while the
- * API server is away and the cloud is slow. Then STATUS is asked all the time while the daemon is killed and started again: 4 times in CI, 20
+ * API server is away and the cloud is slow. Then STATUS is asked all the time while the daemon is killed and started again: 3 times in CI, 20
  * times in a soak. A full node is asked in both settings.
  */
 import '../lab/in-box.ts';
@@ -24,8 +24,8 @@ import { SPEED } from './speed.ts';
 t.setTimeout(240_000);
 
 const NAME = '10-enactor.conflist';
-const RESTARTS = SPEED > 1 ? 4 : 20;
-const COLD_STARTS = SPEED > 1 ? 3 : 20;
+const RESTARTS = SPEED > 1 ? 3 : 20;
+const COLD_STARTS = SPEED > 1 ? 2 : 20;
 const POLL_MS = 200;
 const skip = cannotRunPlugin();
 

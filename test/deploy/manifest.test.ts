@@ -22,6 +22,7 @@ test('manifest: every mount has a volume, and each volume is mounted', async (t)
 test('manifest: the plugin finds daemon and data where the daemon is told to have them', async (t) => {
   const [plugin] = conflist.plugins;
   t.equal(conflist.cniVersion, '1.0.0', 'containerd 1.6 refuses a later one');
+  t.strictSame(conflist.cniVersions, ['1.0.0', '1.1.0'], 'others call STATUS and GC');
   t.equal(plugin.type, 'enactor-cni');
   t.ok(daemon?.args?.includes(`--data-dir=${plugin.dataDir}`));
   const hostPaths = pod?.volumes?.flatMap((volume) => volume.hostPath?.path ?? []);

@@ -89,6 +89,11 @@ t.test(
         const shipped = JSON.parse(readFileSync('deploy/10-enactor.conflist', 'utf8'));
         for (const { node } of nodes) {
           t.same(readdirSync(node.confDir), ['10-enactor.conflist']);
+          t.match(
+            shipped,
+            { cniVersion: '1.0.0', cniVersions: ['1.0.0', '1.1.0'] },
+            'P6: one that old runtimes load too',
+          );
           const [plugin] = shipped.plugins;
           const here = { ...plugin, daemonSocket: node.jsonSocket, dataDir: node.dataDir };
           const installed = JSON.parse(readFileSync(join(node.confDir, '10-enactor.conflist'), 'utf8'));
