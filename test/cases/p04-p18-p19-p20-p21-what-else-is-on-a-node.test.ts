@@ -6,6 +6,8 @@ import '../lab/in-box.ts';
 
 import { closeSync, readFileSync, writeFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
+import type { CheckResult } from '../../src/cli/doctor/check.ts';
+import { proxyResults, proxyRules } from '../../src/cli/doctor/kube-proxy.ts';
 import { SERVICE_PATHS } from '../../src/lab/checks/service-paths.ts';
 import { type Scene, startScene, WITH, WITHOUT } from '../../src/lab/checks/service-scene.ts';
 import { aimOf, type FormVerdict, RIGHT_CIDR, tryForm, withProxies } from '../../src/lab/checks/try-service-paths.ts';
@@ -62,9 +64,13 @@ async function wrongRange(t: Test, scene: Scene): Promise<void> {
   const foreign: LocalTraffic = { by: 'clusterCidr', cidrs: { 4: '10.244.0.0/16', 6: 'fd00:244::/56' } };
   const byDevice: LocalTraffic = { by: 'interfacePrefix', prefix: 'cali' };
   for (const form of PROXY_FORMS) {
-    const { verdicts, refused }: FormVerdict = await withProxies(scene, form, foreign, () =>
-      tryForm(scene, form, paths),
-    );
+    const { verdicts, refused }: FormVerdict = await withProxies(scene, form, foreign, async () => {
+      const [found, ...more] = await doctorOf(scene);
+      t.strictSame(more, []);
+      t.match(found, { check: 'kube-proxy', is: 'warning', says: /for outsiders/, whatToDo: /InterfaceNamePrefix/ });
+      t.match(found?.says, '10.244.0.0/16 and fd00:244::/56', `${form}: the doctor names both ranges`);
+      return tryForm(scene, form, paths);
+    });
     t.equal(verdicts.length, 8);
     for (const { path, family, at, seen } of verdicts) {
       const expected = path.expected[family];
@@ -76,10 +82,22 @@ async function wrongRange(t: Test, scene: Scene): Promise<void> {
       t.equal(seen, WITH, `${form} IPv${family} ${path.words}: seen as the node`);
     }
     t.equal(refused.routingFault, 0, `${form}: masqueraded packets leave by the node’s own ENI`);
-    const mended = await withProxies(scene, form, byDevice, () => tryForm(scene, form, paths));
+    const mended = await withProxies(scene, form, byDevice, async () => {
+      t.match(await doctorOf(scene), [{ is: 'ok', says: 'names no range of pods' }], `${form}: the doctor is content`);
+      return tryForm(scene, form, paths);
+    });
+    await withProxies(scene, form, RIGHT_CIDR, async () => t.match(await doctorOf(scene), [{ is: 'ok' }]));
     for (const { path, family, ok, why } of mended.verdicts)
       t.ok(ok, `${form} IPv${family} ${path.words}: told by the device, as it should be ${why}`);
   }
+}
+
+/** What `enactor doctor` finds of kube-proxy on the node: its rules are read there, as it would. */
+async function doctorOf({ lab }: Scene): Promise<readonly CheckResult[]> {
+  const node = lab.node(WITH);
+  const report = await node.report();
+  if (report === null) throw new Error('the daemon cannot be asked');
+  return proxyResults(report, node.guest.netns.run(proxyRules));
 }
 
 /** As node-local-dns sets itself up: its address on a device of its own, packets to it exempt from connection tracking. */

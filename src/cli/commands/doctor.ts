@@ -3,6 +3,7 @@ import type { NodeReport } from '../../ports/introspection.ts';
 import { type AddCommand, examples, outputOption } from '../command.ts';
 import type { CheckResult } from '../doctor/check.ts';
 import { examined } from '../doctor/checks.ts';
+import { proxyResults, proxyRules } from '../doctor/kube-proxy.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import { askNode } from '../node-client.ts';
 import { print } from '../print.ts';
@@ -12,7 +13,7 @@ import { debugSocketOf, withNode } from '../which-node.ts';
 export const doctorCommand: AddCommand = (enactor, done) => {
   withNode(enactor.command('doctor'))
     .description(
-      'what is wrong on a node, and what to do: service, store, credentials, clock, throttling, groups, pods',
+      'what is wrong on a node, and what to do: service, store, credentials, clock, throttling, groups, pods, kube-proxy',
     )
     .addOption(outputOption())
     .addHelpText(
@@ -20,7 +21,7 @@ export const doctorCommand: AddCommand = (enactor, done) => {
       `${examples('enactor doctor', 'enactor doctor -o json | jq -r \'.[] | select(.is == "problem").says\'')}\n\n1 when there is a problem; warnings alone are 0.`,
     )
     .action(async (options) => {
-      const results = await resultsAt(await debugSocketOf(options));
+      const results = await resultsAt(await debugSocketOf(options), options.lab === undefined);
       const hues = { ok: 'green', warning: 'yellow', problem: 'red' } as const;
       print(results, options.output, (paint) =>
         table(
@@ -37,12 +38,14 @@ export const doctorCommand: AddCommand = (enactor, done) => {
 };
 
 /** A daemon that does not answer is a finding, not a failure of the doctor. */
-async function resultsAt(socketPath: string): Promise<readonly CheckResult[]> {
+async function resultsAt(socketPath: string, thisHost: boolean): Promise<readonly CheckResult[]> {
   try {
     const report = await askNode<NodeReport>(socketPath, '/v1/report');
     return [
       { check: 'daemon', is: 'ok', says: `answers at ${socketPath}`, whatToDo: null },
       ...examined(report, Date.now()),
+      // A node of the lab has a namespace of its own, which is not looked into.
+      ...(thisHost ? proxyResults(report, proxyRules()) : []),
     ];
   } catch (thrown) {
     if (!(thrown instanceof CommandError) || thrown.exitCode === EXIT.usage) throw thrown;

@@ -14,8 +14,16 @@ export const [WITH, WITHOUT] = ['node-1', 'node-2'] as const;
 
 export const HOST_PORT = 30_799;
 
-/** Backends by service. */
-const backends = { same: 'mate', across: 'other', far: 'far', self: 'pod', cluster: 'other', local: 'other' } as const;
+/** Backends by service; null: every pod. */
+const backends = {
+  same: 'mate',
+  across: 'other',
+  far: 'far',
+  self: 'pod',
+  cluster: 'other',
+  local: 'other',
+  sticky: null,
+} as const;
 
 export type ServiceName = keyof typeof backends;
 
@@ -85,7 +93,8 @@ function publish(lab: Lab, places: ReadonlyMap<string, string>): Pick<Scene, 'cl
     const nodePort = NODE_PORTS[service];
     publishService(lab.api, {
       name: service,
-      selector: { pod: places.get(backend) ?? backend },
+      selector: backend === null ? { app: 'echo' } : { pod: places.get(backend) ?? backend },
+      ...(service === 'sticky' ? { affinityS: 60 } : {}),
       clusterIps: clusterIps[service],
       ...(nodePort === undefined ? {} : { nodePort }),
       ...(service === 'cluster' ? { externalIps: [...external.cluster.values()].flat() } : {}),

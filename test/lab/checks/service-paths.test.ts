@@ -16,7 +16,8 @@ import {
   tryForm,
   withProxies,
 } from '../../../src/lab/checks/try-service-paths.ts';
-import { PROXY_FORMS } from '../../../src/lab/services/kube-proxy.ts';
+import { ask } from '../../../src/lab/probe/ask.ts';
+import { PROXY_FORMS, type ProxyForm } from '../../../src/lab/services/kube-proxy.ts';
 import { missingForServices } from '../../../src/lab/services/needs.ts';
 
 t.setTimeout(200_000);
@@ -29,6 +30,7 @@ t.test('paths: through services each arrives with the source it should, or is dr
   try {
     for (const form of PROXY_FORMS) {
       const tried = await withProxies(scene, form, RIGHT_CIDR, async () => {
+        await sticky(t, scene, form);
         if (form === 'nft') await traced(t, scene);
         return tryForm(scene, form);
       });
@@ -72,4 +74,24 @@ async function traced(t: Test, scene: Scene): Promise<void> {
   const lost = await tracePath(lab, { from: 'outside', to: `${aim?.address}:${aim?.port}`, timeoutMs: 300 });
   t.match(traceLines(lost).at(-1), /not reached: the packet was last seen at node-2, eth0 in/, 'how far it came');
   await t.rejects(tracePath(lab, { from: 'outside', to: 'nobody' }), /nothing is called nobody/);
+}
+
+/** sessionAffinity ClientIP: a service of all pods, and always the same one for a client. */
+async function sticky(t: Test, scene: Scene, form: ProxyForm): Promise<void> {
+  const netns = scene.lab.netnsOf(scene.places.get('pod') ?? '');
+  for (const family of [4, 6] as const) {
+    const aim = aimOf(scene, { to: 'clusterIp', service: 'sticky' }, family);
+    if (netns === null || aim === null) throw new Error('the service has no address');
+    const answered = new Set<string>();
+    for (let time = 0; time < 8; time += 1) {
+      const result = await ask(netns, { ...aim, timeoutMs: 4_000 });
+      answered.add(result.reached ? (result.place ?? '') : result.why);
+    }
+    t.equal(
+      answered.size,
+      1,
+      `${form} IPv${family}: one client, one backend of ${scene.lab.pods.size}: ${[...answered]}`,
+    );
+    t.ok(scene.lab.pods.has([...answered][0] ?? ''), 'which is a pod');
+  }
 }
