@@ -54,11 +54,13 @@ export class ConfigKeeper {
   #file: FileSight;
   #overlay: Overlay | null;
   #overlayHeard = false;
+  /** The one that is remembered, as far as this life has seen to it. */
+  #kept: Overlay | null = null;
   #now: Configured;
   /** What was written last, if it is right; it is `#now` when nothing of it waits. */
-  #wanted: Configured;
+  #wanted: Written;
   /** The last one that was right and fitted: what a refusal leaves as it was. */
-  #settled: Configured;
+  #settled: Written;
   #refusals: readonly ConfigProblem[] = [];
   #take: Take | null = null;
   #news: (news: ConfigNews) => void = () => {};
@@ -71,8 +73,9 @@ export class ConfigKeeper {
     this.#file = { text };
     this.#overlay = parts.remembered;
     this.#now = this.#configured([layerOf('file', text)]);
-    this.#wanted = this.#now;
-    this.#settled = this.#now;
+    this.#wanted = { ...this.#now, overlay: null };
+    this.#now = this.#wanted;
+    this.#settled = this.#wanted;
     this.#reconsider();
   }
 
@@ -147,13 +150,13 @@ export class ConfigKeeper {
   #reconsider(): void {
     try {
       const layers = this.#layers();
-      const wanted = this.#configured(layers);
+      const wanted: Written = { ...this.#configured(layers), overlay: this.#overlay };
       this.#refuse([]);
       const started = this.#take !== null;
       this.#wanted = wanted;
       if (!started) {
         this.#settled = wanted;
-        this.#holds(wanted);
+        this.#holds(wanted, wanted.overlay);
       }
     } catch (thrown) {
       if (!(thrown instanceof LayerRefused)) throw thrown;
@@ -192,7 +195,7 @@ export class ConfigKeeper {
   }
 
   /** Takes what can be taken. Resolves to why it could not be done yet; null when it is done, or refused. */
-  async #advance(wanted: Configured, take: Take, end: AbortSignal): Promise<string | null> {
+  async #advance(wanted: Written, take: Take, end: AbortSignal): Promise<string | null> {
     let step: ConfigStep;
     try {
       step = stepTo(this.#now, wanted, this.#parts.flags.nodeName);
@@ -215,7 +218,7 @@ export class ConfigKeeper {
     const { log } = this.#parts;
     // When nothing waits what was written is what holds, and is found to be so by being the same.
     const asWritten = pending.length === 0 && this.#wanted === wanted;
-    this.#holds(asWritten ? wanted : next);
+    this.#holds(asWritten ? wanted : next, wanted.overlay);
     this.#settled = wanted;
     if (taken.length > 0) {
       log.info({ keys: taken }, 'the configuration has changed');
@@ -237,11 +240,13 @@ export class ConfigKeeper {
   /** Keys that wait for a restart, as they were told last. */
   #waiting = '';
 
-  #holds(configured: Configured): void {
+  /** @param overlay the one that it came with */
+  #holds(configured: Configured, overlay: Overlay | null): void {
     this.#now = configured;
-    if (this.#overlay === null || !this.#overlayHeard) return;
+    if (overlay === null || overlay === this.#kept || !this.#overlayHeard) return;
     try {
-      this.#parts.remember(this.#overlay);
+      this.#parts.remember(overlay);
+      this.#kept = overlay;
     } catch (thrown) {
       this.#parts.log.debug({ err: String(thrown) }, 'the overlay cannot be remembered');
     }
@@ -275,6 +280,9 @@ export class ConfigKeeper {
     return { configMap: named, state: text === null ? 'missing' : 'applied' };
   }
 }
+
+/** With the overlay that it came with. */
+type Written = Configured & { readonly overlay: Overlay | null };
 
 /** What was written is wrong: all of it, each with its layer. */
 class LayerRefused extends EnactorError {
