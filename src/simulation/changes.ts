@@ -32,7 +32,7 @@ function changed(chance: Seeded): Changed {
     { eniPolicy: chance.pick(['most_ips', 'least_ips']), adaptivePool: chance.chance(0.5) },
     { reclaim: { afterMs: chance.pick([null, 20_000]), intervalMs: 15_000, batchSize: 2, jitterFactor: 0.1 } },
     // Never longer than at first: who watches how long a state lasts goes by that.
-    { cloudPeriodMs: 70_000, gcTimeoutMs: 50_000, kernelPeriodMs: 20_000 },
+    { cloudPeriodMs: 70_000, gcPeriodMs: 30_000, kernelPeriodMs: 20_000 },
     { eniTags: { team: chance.pick(['a', 'b']) } },
   ]);
 }

@@ -35,7 +35,7 @@ export type Changed = Partial<
     | 'reclaim'
     | 'eniTags'
     | 'cloudPeriodMs'
-    | 'gcTimeoutMs'
+    | 'gcPeriodMs'
     | 'kernelPeriodMs'
   >
 >;
