@@ -315,7 +315,7 @@ const allDry = ({ vSwitchIds }: PlacementPolicy): Failure => ({
 /** Whoever reads it, in the runtime's error or in an event of the pod, learns when asking again may help. */
 const nextTry = ({ code, detail }: Failure, atMs: number): Failure => ({
   code,
-  detail: `${detail}; next try at ${timeOfDay(atMs)}`,
+  detail: `${detail.replace(/\.$/, '')}; next try at ${timeOfDay(atMs)}`,
 });
 
 function full(enis: readonly EniSummary[], policy: PlacementPolicy, request: Waiting, nowMs: number): Failure {
