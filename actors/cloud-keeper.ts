@@ -27,7 +27,11 @@ export function cloudKeeperLogic(hands: CloudKeeperHands) {
   const { cloud, store, clock, log, settings, intents, facts, known, unconfirmed } = hands;
   const isStray = (eni: CloudEni): boolean => {
     const { instanceId } = facts();
-    if (!isOurs(eni.tags, instanceId) || (eni.instanceId !== null && eni.instanceId !== instanceId)) return false;
+    if (
+      !isOurs(eni.tags, instanceId, settings().clusterId) ||
+      (eni.instanceId !== null && eni.instanceId !== instanceId)
+    )
+      return false;
     // Whoever makes it does not know its id yet.
     return !known().has(eni.eniId) && intents.of(eni.tags[REQUEST_TAG] ?? '') === null;
   };

@@ -85,7 +85,7 @@ export function recoverLogic(hands: RecoverHands) {
     const leftovers = loose.filter(
       (eni) =>
         (eni.instanceId === null || eni.instanceId === facts.instanceId) &&
-        isOurs(eni.tags, facts.instanceId) &&
+        isOurs(eni.tags, facts.instanceId, settings.clusterId) &&
         !attached.some((other) => other.eniId === eni.eniId),
     );
     const { creates, ofEni, going, known: settled } = continued(open, [...managed, ...leftovers]);
@@ -163,7 +163,7 @@ export function recoverLogic(hands: RecoverHands) {
         eni,
         intent,
         going: going.get(eni.eniId) ?? [],
-        ours: isOurs(eni.tags, facts.instanceId),
+        ours: isOurs(eni.tags, facts.instanceId, settings.clusterId),
         subnet,
         ...known,
         routeTable,

@@ -5,15 +5,19 @@
  */
 /** Names the Create that made an ENI, so that it can be found when no answer told its id. */
 export const REQUEST_TAG = 'enactor/request';
+const CLUSTER_TAG = 'enactor/cluster';
 
 export function ownTags(clusterId: string, instanceId: string): Readonly<Record<string, string>> {
   return {
     creator: 'enactor',
     'enactor/instance': instanceId,
-    ...(clusterId === '' ? {} : { 'enactor/cluster': clusterId }),
+    ...(clusterId === '' ? {} : { [CLUSTER_TAG]: clusterId }),
   };
 }
 
-export function isOurs(tags: Readonly<Record<string, string>>, instanceId: string): boolean {
-  return tags.creator === 'enactor' && tags['enactor/instance'] === instanceId;
+/** An instance that another cluster had may bring along ENIs that are that one's: with another name in the tags they are not ours. */
+export function isOurs(tags: Readonly<Record<string, string>>, instanceId: string, clusterId: string): boolean {
+  const theirs = tags[CLUSTER_TAG] ?? '';
+  const ofOurs = clusterId === '' || theirs === '' || theirs === clusterId;
+  return tags.creator === 'enactor' && tags['enactor/instance'] === instanceId && ofOurs;
 }

@@ -174,3 +174,29 @@ t.test(
     await atRest(lab);
   },
 );
+
+t.test('foreign ENI: two clusters in one account leave each other’s ENIs alone, attached or not', async (t) => {
+  const lab = await oneNode({ settings: { clusterId: 'east', cloudPeriodMs: 50, maxIdle: 0 } });
+  t.teardown(lab.stop);
+  await lab.serving();
+  const west = { creator: 'enactor', 'enactor/cluster': 'west', 'enactor/instance': 'i-lab-node-1' };
+  const elsewhere = { ...west, 'enactor/instance': 'i-of-theirs' };
+  await lab.change(foreign(west));
+  await lab.change({ ...foreign(west), instanceId: null });
+  await lab.change({ ...foreign(elsewhere), instanceId: null });
+  const wests = () => lab.truth().filter((eni) => eni.tags['enactor/cluster'] === 'west');
+  const before = JSON.stringify(wests());
+  t.equal(wests().length, 3);
+  await lab.restart();
+  await lab.add('a');
+  await lab.del('a');
+  const looks = () => lab.calls('DescribeNetworkInterfaces').filter(({ params }) => 'Tag.1.Key' in params).length;
+  const looked = looks();
+  await eventually('the cloud keeper has looked often enough to act', () => looks() >= looked + 4, 20_000);
+  t.equal(JSON.stringify(wests()), before, 'nothing of theirs is used up, detached or deleted');
+  for (const api of ['DetachNetworkInterface', 'DeleteNetworkInterface'])
+    t.notOk(
+      lab.calls(api).some(({ params }) => before.includes(String(params.NetworkInterfaceId))),
+      api,
+    );
+});
