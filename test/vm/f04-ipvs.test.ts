@@ -11,6 +11,7 @@ import { podOriginChains } from '../../src/adapters/datapath/pod-origin.ts';
 import { replyPathChains } from '../../src/adapters/datapath/reply-paths.ts';
 import { installTable, removeTable } from '../../src/adapters/netlink/filter-table.ts';
 import { openKoffiLibc } from '../../src/adapters/netlink/libc-koffi.ts';
+import { tableIn } from '../../src/lab/checks/path-table.ts';
 import { cannotBoot, runInVm } from './virtual-machine.ts';
 
 t.setTimeout(235_000);
@@ -64,5 +65,21 @@ t.test('F4, virtual machine: what IPVS sends for pods leaves by their own ENI', 
   }
   t.match(seen.get('refused without our table'), /^[1-9]\d* 0 0 [1-9]\d* 0 0/, 'the node’s own ENI was the wrong one');
   t.match(seen.get('refused with our table'), /^0 0 0 0 0 0/, 'no packet left by a wrong ENI');
+  const readme = readFileSync('README.md', 'utf8');
+  t.equal(ipvsTable(seen), tableIn(readme, 'ipvs'), 'the README has this table');
   if (!t.passing()) t.comment(printed);
 });
+
+/** As the table of paths has it: the source that the far end saw, `own` being the sender's. */
+function ipvsTable(seen: ReadonlyMap<string, string>): string {
+  const rows = Object.keys(expected).map((path) => {
+    const asker = path.startsWith('pod') ? 'p' : path.startsWith('node') ? 'node' : 'client';
+    const cells = [4, 6].map((family) => {
+      const [, source = 'dropped'] = (seen.get(`IPv${family} ${path}`) ?? '').split(' ');
+      return source === asker ? 'own' : source;
+    });
+    return [path, ...cells];
+  });
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(['path', 'IPVS IPv4', 'IPVS IPv6']), line(['---', '---', '---']), ...rows.map(line)].join('\n');
+}

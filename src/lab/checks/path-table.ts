@@ -4,7 +4,8 @@ import { PROXY_FORMS } from '../services/kube-proxy.ts';
 import { SERVICE_PATHS, type ServicePath } from './service-paths.ts';
 import type { PathVerdict } from './try-service-paths.ts';
 
-const [BEGIN, END] = ['<!-- paths: begin -->', '<!-- paths: end -->'];
+/** The table's name, in its marks. */
+const PATHS = 'paths';
 const FAMILIES: readonly Family[] = [4, 6];
 
 /** One row a path; a cell tells which source the far end saw, or `dropped`, with ✘ where it should have been otherwise. */
@@ -39,19 +40,20 @@ function cell({ ok, seen }: PathVerdict): string {
 }
 
 /** The document with this table in it. Throws when it has no place for one. */
-export function withTable(document: string, table: string): string {
-  const [begin, end] = marks(document);
+export function withTable(document: string, table: string, name = PATHS): string {
+  const [begin, end] = marks(document, name);
   return `${document.slice(0, begin)}\n\n${table}\n\n${document.slice(end)}`;
 }
 
 /** The table that the document has. Throws when it has no place for one. */
-export function tableIn(document: string): string {
-  const [begin, end] = marks(document);
+export function tableIn(document: string, name = PATHS): string {
+  const [begin, end] = marks(document, name);
   return document.slice(begin, end).trim();
 }
 
-function marks(document: string): [begin: number, end: number] {
-  const [begin, end] = [document.indexOf(BEGIN), document.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`the document has no ${BEGIN} … ${END}`);
-  return [begin + BEGIN.length, end];
+function marks(document: string, name: string): [begin: number, end: number] {
+  const [first, last] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
+  const [begin, end] = [document.indexOf(first), document.indexOf(last)];
+  if (begin < 0 || end < begin) throw new Error(`the document has no ${first} … ${last}`);
+  return [begin + first.length, end];
 }
