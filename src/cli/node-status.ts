@@ -178,10 +178,11 @@ function gcLine({ state, lastPassMs, looked, collected, failed, lastFailure }: G
 }
 
 /** The idle pool in a line. */
-export function poolLine({ state, minIdle, maxIdle, capacity, counts }: PoolReport, paint: Paint): string {
+export function poolLine({ state, minIdle, maxIdle, capacity, counts, why }: PoolReport, paint: Paint): string {
   const held = counts.bound + counts.offered + counts.reserved;
   const room = held < capacity ? `room for ${capacity}` : paint('yellow', `full: ${held} of ${capacity}`);
   const listed = Object.entries(counts).filter(([, count]) => count > 0);
   const all = listed.map(([what, count]) => `${count} ${what}`).join(', ') || 'no address yet';
-  return `pool  ${nodeWord(state)}; keeps ${minIdle} to ${maxIdle} idle, ${room}; ${all}`;
+  const paused = why.startsWith('paused') ? `${paint('yellow', why)}; ` : '';
+  return `pool  ${paused}${nodeWord(state)}; keeps ${minIdle} to ${maxIdle} idle, ${room}; ${all}`;
 }

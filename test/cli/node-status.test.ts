@@ -89,3 +89,14 @@ t.test('status: tells what of the host was repaired, who undoes it, and what can
   t.match(text, /podDevice +default\/q +is gone +0 +6 s ago +gone/);
   t.notMatch(reportLines({ ...report, host: { repairs: 0, things: [] } }, 0, plain).join('\n'), /host/);
 });
+
+t.test('status: says that the pool pauses, and in read-only mode what would be done', async (t) => {
+  const paused = { ...pool, minIdle: 0, why: 'paused: the node is cordoned' };
+  const refused = [{ what: 'would delete eni-9', times: 3, lastMs: 8_000 }];
+  const readOnly = { would: ['would assign 2 addresses on eni-1'], refused };
+  const text = reportLines({ ...report, pool: paused, readOnly }, 10_000, plain).join('\n');
+  t.match(text, /^pool {2}paused: the node is cordoned; resting; keeps 0 to 3 idle/m);
+  t.match(text, /^mode {2}read-only: would assign 2 addresses on eni-1$/m);
+  t.match(text, /^ {6}would delete eni-9: refused 3 times, last 2 s ago$/m);
+  t.notMatch(reportLines(report, 10_000, plain).join('\n'), /paused|read-only/);
+});

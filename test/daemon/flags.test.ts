@@ -64,7 +64,7 @@ t.test(
       [[], /^enactord: --node-name: is missing, and NODE_NAME is not set \(--help lists the flags\)\n$/],
       [['--node-nme', 'x'], /^enactord: unknown option '--node-nme' \(Did you mean --node-name\?\)\n$/],
       [['extra'], /^enactord: too many arguments.*\n$/],
-      [['--node-name', 'n', '--cloud-scheme', 'ftp'], /^enactord: .*ftp.*\n$/],
+      [['--node-name', 'n', '--cloud-scheme', 'ftp'], /^enactord: --cloud-scheme: is none of http, https .*\n$/],
     ] as const) {
       const { status, stderr, stdout } = run(...args);
       t.match(stderr, said);
