@@ -85,7 +85,11 @@ export async function bigNode(t: Test): Promise<BigNode> {
       for (const { path, chart, state } of report.actors) {
         listener({ seq: 0, atMs: 0, kind: 'actor', actor: path, chart, state } satisfies Inspected);
       }
-      return () => {};
+      // A reader that has left is noticed by the next write: on a node something happens all the time.
+      const going = setInterval(() => {
+        listener({ seq: 0, atMs: 0, kind: 'event', actor: 'node', from: null, event: { type: 'stop' } });
+      }, 50);
+      return () => clearInterval(going);
     },
     command: () => {},
   };
