@@ -1,6 +1,6 @@
 /**
  * F5: a node whose IPv6 default route comes from router advertisements keeps it when the daemon turns forwarding on for its pods. The kernel would
- * drop the route then, and take no advertisement any more, unless accept_ra is 2. The lifetime of the case, 6 s, is 2 s here.
+ * drop the route then, and take no advertisement any more, unless accept_ra is 2. The lifetime of the case, 6 s, is 3 s here.
  */
 import '../lab/in-box.ts';
 
@@ -13,7 +13,7 @@ import { cannotWalk, eventually } from '../lab/whole-path.ts';
 
 t.setTimeout(120_000);
 const skip = cannotWalk();
-const LIFETIME_S = 2;
+const LIFETIME_S = 3;
 const EVERY_MS = 400;
 const FAR = '2001:db8:ffff::1';
 
