@@ -1,6 +1,6 @@
 /**
- * What was refused is not asked for again before its hold-down is over: a vSwitch that ran dry, an ENI or an instance that has all it may
- * have, and an opening that failed. Kept apart from the factory's own holds, from what the ENIs heard.
+ * What was refused is not asked for again before its hold-down is over: a vSwitch that ran dry, an instance that has all it may have, and an
+ * opening that failed. Kept apart from the factory's own holds, from what the ENIs heard.
  */
 import type { EniContext } from '../../statecharts/eni-context.ts';
 import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
@@ -12,7 +12,7 @@ type Heard = { readonly type: string };
 export class HoldWatch {
   readonly #settings: Settings;
   readonly #report: Report;
-  /** vSwitch, or ENI, or `instance` -> since when and until when it is not asked. */
+  /** vSwitch, or `instance` -> since when and until when it is not asked. */
   readonly #holds = new Map<string, { readonly code: string; readonly sinceMs: number; readonly untilMs: number }>();
 
   constructor(settings: Settings, report: Report) {
@@ -26,13 +26,13 @@ export class HoldWatch {
     const opens = before === undefined && origin === 'new';
     if (opens) this.#asks(['instance', vSwitchId], `eni:${slot} is opened in ${vSwitchId}`, nowMs);
     if (type === 'grow' && before !== undefined && now.growBy > before.growBy)
-      this.#asks([vSwitchId, `slot ${slot}`], `eni:${slot} in ${vSwitchId} is to grow`, nowMs);
+      this.#asks([vSwitchId], `eni:${slot} in ${vSwitchId} is to grow`, nowMs);
     if (before !== undefined && before.phase === 'opening' && phase === 'ready') {
       const hold = this.#holds.get('instance');
       if (hold?.code !== 'eniQuota') this.#holds.delete('instance');
     }
     // What became of a Create is known when it is given up.
-    const isOver = path === 'gone' || !path.startsWith('creating');
+    const isOver = path === 'gone' || (!path.startsWith('creating') && phase !== 'faulty');
     if (lastFailure === null || !isOver || (before?.lastFailure === lastFailure && path !== 'gone')) return;
     const { holdDownMs, quotaHoldMs, backoffMs } = this.#settings;
     const { code } = lastFailure;
@@ -40,7 +40,6 @@ export class HoldWatch {
       this.#hold(vSwitchId, code, nowMs, holdDownMs);
     if (code === 'eniQuota' && (path === 'gone' || path.startsWith('attaching')))
       this.#hold('instance', code, nowMs, quotaHoldMs);
-    if (code === 'eniFull' && path.startsWith('inUse')) this.#hold(`slot ${slot}`, code, nowMs, quotaHoldMs);
     if (path === 'gone' && before?.phase === 'opening' && !['vSwitchEmpty', 'eniQuota'].includes(code))
       this.#hold('instance', code, nowMs, backoffMs);
   }
