@@ -172,6 +172,9 @@ export class HostDevices {
     for (const ip of enis.flatMap(({ freeIps }) => freeIps))
       if (!this.#isRouted(ip) && this.rules.delete(ip)) leftover(`rules of ${ip}`, null);
     const held = new Set(pods.flatMap(({ ips }) => ips));
+    const known = new Set([...enis, ...pods, ...dead].flatMap(({ ips }) => ips));
+    for (const ip of thorough ? [...this.rules.keys()] : [])
+      if (!known.has(ip) && !this.#isRouted(ip) && this.rules.delete(ip)) leftover(`rules of ${ip}`, null);
     for (const { sandbox, ips } of dead) {
       const key = sandboxKey(sandbox);
       const all = new Set([...ips, ...(this.pods.get(key)?.ips ?? [])]);

@@ -63,6 +63,11 @@ export class HostView {
     return this.#rules.get(ip) ?? [];
   }
 
+  /** Addresses that rules are about. */
+  ruledIps(): readonly string[] {
+    return [...this.#rules.keys()];
+  }
+
   /** Rules that are about no single address. */
   otherRules(family: Family): readonly Rule[] {
     return this.#others.filter((rule) => rule.family === family);

@@ -14,7 +14,7 @@ import { eniFixes } from './eni-drift.ts';
 import type { Fix } from './fix.ts';
 import { HostView } from './host-view.ts';
 import type { NodeFilter } from './node-filter.ts';
-import { leftoverFixes, podFixes, strayRuleFixes, unclaimedIn, vethsByMac } from './pod-drift.ts';
+import { leftoverFixes, orphanRuleFixes, podFixes, strayRuleFixes, unclaimedIn, vethsByMac } from './pod-drift.ts';
 import { type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
 import { ensureSysctls } from './sysctl.ts';
 
@@ -42,6 +42,7 @@ export function keepHost(
     fixes.push(...strayRuleFixes(view, eni.freeIps));
   }
   const held = new Set(wanted.pods.flatMap(({ ips }) => ips));
+  if (wanted.thorough) fixes.push(...orphanRuleFixes(view, knownIps(wanted)));
   for (const left of wanted.dead) fixes.push(...leftoverFixes(view, veths, left, held));
   for (const pod of wanted.pods) {
     const key = sandboxKey(pod.sandbox);
@@ -55,6 +56,11 @@ export function keepHost(
   for (const key of devices.keys()) if (!wanted.claimed.has(key)) devices.delete(key);
   const drifts = fixes.map((fix) => carriedOut(netlink, libc, fix, wanted.heldOff));
   return { drifts, whole, begun, unclaimed: wanted.thorough ? unclaimedIn(view, wanted.claimed) : [] };
+}
+
+/** Of ENIs in use, of leases, and of sandboxes that are known to be dead. */
+function knownIps({ enis, pods, dead }: HostWanted): ReadonlySet<string> {
+  return new Set([...enis, ...pods, ...dead].flatMap(({ ips }) => ips));
 }
 
 function carriedOut(netlink: Netlink, libc: Libc, fix: Fix, heldOff: ReadonlySet<string>): Drift {

@@ -17,7 +17,7 @@ import type { Fix } from './fix.ts';
 import { GONE, isHostVeth } from './host-veth.ts';
 import type { HostView } from './host-view.ts';
 import { hostSysctls } from './pod-network.ts';
-import { hostPrefix, podRules } from './pod-plan.ts';
+import { FROM_POD_PRIORITY, hostPrefix, podRules, TO_POD_PRIORITY } from './pod-plan.ts';
 import { deletable, isOurPodRule, isPodRule } from './pod-rules.ts';
 import { ALIAS_MARK, type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
 import { differing } from './sysctl.ts';
@@ -159,18 +159,29 @@ function oursOf(view: HostView, ip: string): readonly Rule[] {
 export function strayRuleFixes(view: HostView, freeIps: readonly string[]): Fix[] {
   return freeIps
     .filter((ip) => view.routeTo(ip) === null)
-    .flatMap((ip) =>
-      oursOf(view, ip).map(
-        (rule): Fix => ({
-          kind: 'leftover',
-          object: ruleText(rule),
-          pod: null,
-          detail: 'nobody holds the address',
-          requests: [deleteRule(rule)],
-          tolerated: GONE,
-        }),
-      ),
+    .flatMap((ip) => oursOf(view, ip).map((rule) => leftoverRule(rule, 'nobody holds the address')));
+}
+
+function leftoverRule(rule: Rule, detail: string): Fix {
+  const requests = [deleteRule(rule)];
+  return { kind: 'leftover', object: ruleText(rule), pod: null, detail, requests, tolerated: GONE };
+}
+
+/**
+ * The rule pair of an address that no ENI here has any more: its pod went without a DEL after somebody had deleted the ENI, and its lease was lost.
+ * `known`: addresses of ENIs and of leases. That such a pair is ours its shape says, that it is dead its table, which is empty.
+ */
+export function orphanRuleFixes(view: HostView, known: ReadonlySet<string>): Fix[] {
+  return view.ruledIps().flatMap((ip) => {
+    if (known.has(ip) || view.routeTo(ip) !== null) return [];
+    const pair = oursOf(view, ip);
+    const [toPod, fromPod] = [TO_POD_PRIORITY, FROM_POD_PRIORITY].map((each) =>
+      pair.find((rule) => rule.priority === each),
     );
+    if (toPod?.table !== TABLE_MAIN || fromPod === undefined || view.routes(familyOf(ip), fromPod.table).length > 0)
+      return [];
+    return pair.map((rule) => leftoverRule(rule, 'no ENI here has the address'));
+  });
 }
 
 /**

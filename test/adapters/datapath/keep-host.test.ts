@@ -266,3 +266,30 @@ test('watch: changes that were too many for the kernel’s queue are told as suc
   t.strictSame(socket.read(), { overrun: false, changes: [] });
   t.end();
 });
+
+test('keep: the pair of rules of an address that no ENI has any more goes, one that may be somebody else’s stays', {
+  skip,
+}, async (t) => {
+  const { host, keep, routeTable } = await hostWithPod(t);
+  const pair = (ip: string, table: string, to = 'main') => {
+    host.ip('rule', 'add', 'to', ip, 'priority', '512', 'table', to);
+    host.ip('rule', 'add', 'from', ip, 'priority', '2048', 'table', table);
+  };
+  host.ip('rule', 'add', 'from', '192.168.9.1', 'priority', '2048', 'table', '1500'); // half of a pair
+  pair('192.168.9.2', `${routeTable}`); // its table leads somewhere
+  pair('192.168.9.3', '99'); // no ENI's table
+  pair('192.168.9.4', '1500', '77'); // not our way to a pod
+  pair('192.168.9.5', '1500');
+  host.ip('route', 'add', '192.168.9.5', 'dev', 'eth1far'); // somebody leads there
+  t.strictSame((await keep()).drifts, [], 'whose it is cannot be told');
+  pair('192.168.9.6', '1500');
+  t.strictSame((await keep({ thorough: false })).drifts, []);
+  const { drifts } = await keep();
+  t.match(drifts, [
+    { kind: 'leftover', detail: 'no ENI here has the address', outcome: 'repaired' },
+    { kind: 'leftover', outcome: 'repaired' },
+  ]);
+  t.equal(drifts.length, 2);
+  t.notMatch(host.ip('rule'), /192\.168\.9\.6/);
+  for (const last of [1, 2, 3, 4, 5]) t.match(host.ip('rule'), new RegExp(`192\\.168\\.9\\.${last} `));
+});
