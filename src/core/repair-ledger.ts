@@ -37,7 +37,7 @@ export type RepairLedger = readonly RepairEntry[];
 /** What is worth a line in the log: a thing for the first time, and once more when it turns out that somebody works against us. */
 export type RepairNews = RepairEntry & { readonly contested: boolean };
 
-const ENTRIES_MAX = 256;
+export const REPAIRS_MAX = 256;
 /** From so many repairs in a row that were undone we speak of somebody who works against us. */
 const CONTESTED = 4;
 const PEACE = 10;
@@ -84,7 +84,7 @@ export function noted(
     if (told) news.push({ ...entry, contested: entry.outcome === 'repaired' && isContested(entry) });
   }
   kept.sort((a, b) => b.lastMs - a.lastMs);
-  return { ledger: kept.slice(0, ENTRIES_MAX), news };
+  return { ledger: kept.slice(0, REPAIRS_MAX), news };
 }
 
 function next(before: RepairEntry | undefined, drift: Drift, nowMs: number, times: RepairTimes) {

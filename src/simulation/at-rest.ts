@@ -170,7 +170,8 @@ function checkHost(node: SimNode, { disturbed, witness, report }: RestOptions): 
   for (const [ip, key] of node.devices.rules) {
     witness.checks += 1;
     const runs = `${witness.held.get(ip)?.container}/eth0` === key;
-    if (!keys.has(key) && !runs && !taken.has(ip))
+    // Those of a pod that is there are the pod's, and were looked at with it.
+    if (!keys.has(key) && !runs && !taken.has(ip) && !node.devices.pods.has(key))
       report('7', `${name}: the host still has rules about ${ip}, which was ${key}'s`);
   }
 }

@@ -4,6 +4,7 @@
  * forgotten by nobody.
  */
 import type { AnyActorRef } from 'xstate';
+import { REPAIRS_MAX } from '../core/repair-ledger.ts';
 import { SUBLEVELS } from '../ports/store.ts';
 import type { SimNode } from './sim-node.ts';
 
@@ -14,6 +15,9 @@ export type Size = Readonly<Record<string, number>>;
 const SLACK = 20;
 /** Of looks in a third: fewer tell of the hour and not of the days. */
 const LOOKS_MIN = 3;
+
+/** What fills up to a bound of its own: the repair ledger remembers the last things that were repaired, each in a dozen values. */
+const BOUNDS: Size = { 'kernelKeeper in memory': 12 * REPAIRS_MAX };
 
 export function sizeOf(node: SimNode): Size {
   const size: Record<string, number> = {};
@@ -35,7 +39,7 @@ export function grown(looks: readonly Size[]): readonly string[] {
   return [...names].flatMap((name) => {
     const most = Math.max(...all(looks.slice(0, third), name));
     const least = Math.min(...all(looks.slice(-third), name));
-    return least > most + SLACK
+    return least > Math.max(most + SLACK, BOUNDS[name] ?? 0)
       ? [`${name}: at most ${most} in the first days, at least ${least} in the last ones`]
       : [];
   });
