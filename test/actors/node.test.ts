@@ -141,5 +141,12 @@ t.test('eni: a Create that is refused is told to the caller with the code of the
   });
   t.ok(fault.ok, await fault.text());
   await t.rejects(lab.add('a'), { code: 'permission', message: /Forbidden\.RAM/ });
-  t.ok((await lab.add('b')).grant.address.ipv4, 'the next one is served');
+  // What the credentials may not do is not asked again at once.
+  const served = async () => await lab.add('b').catch(() => null);
+  let lease = await served();
+  for (let tries = 0; lease === null && tries < 100; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    lease = await served();
+  }
+  t.ok(lease?.grant.address.ipv4, 'the next one is served, once it may be asked again');
 });
