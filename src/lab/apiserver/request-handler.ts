@@ -49,6 +49,7 @@ async function serve(options: HandlerOptions, request: IncomingMessage, response
   const asked = route(request.method ?? '', url);
   const { fault, delayMs } = options.admin.meet(user, asked, options.now());
   if (delayMs > 0) await wait(delayMs);
+  if (response.destroyed) return; // whoever asked has not waited, and a watch would go on for nobody
   if (fault !== null && fault.code !== 'resetAfter') return fail(response, fault);
   accept(request);
   if (asked.verb === 'watch') return watch(options, asked, response);
