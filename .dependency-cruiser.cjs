@@ -4,8 +4,7 @@
  */
 const pure = ['^node_modules/(ipaddr\\.js)/'];
 const { builtinModules } = require('node:module');
-// Packages may be hoisted above the checkout.
-const anyPackage = ['^(\\.\\./)*node_modules/', `^(node:)?(${builtinModules.join('|')})$`, '^bun:ffi$'];
+const anyPackage = ['^node_modules/', `^(node:)?(${builtinModules.join('|')})$`, '^bun:ffi$'];
 const layers = {
   '^src/core/': ['^src/core/', ...pure, '^node_modules/zod/'],
   '^src/ports/': ['^src/(core|ports)/'],

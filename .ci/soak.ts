@@ -1,5 +1,5 @@
 /**
- * `npm run soak`: the case files at their own speed (tap), then the churn (test/soak) for its default time. With an argument, `--minutes N` or
+ * `npm run soak`: the case files at their own speed (tap) and the files that are too long for `npm test`, then the churn (test/soak) for its default time. With an argument, `--minutes N` or
  * `--seed S`, the churn alone. Builds first; the exit code is 1 when either failed. Run by Bun, which reads TypeScript as it is.
  */
 import { spawnSync } from 'node:child_process';
@@ -9,6 +9,13 @@ import { build } from 'esbuild';
 const CHURN = '.tap/soak.mjs';
 /** Seconds that one case file may take at its own speed. */
 const CASE_TIMEOUT_SECONDS = 7_200;
+
+/** What takes a minute each and is not in `npm test`. */
+const LONG = [
+  'test/vm/f04-ipvs.long.ts',
+  'test/lab/whole-path-faults.long.ts',
+  'test/cases/f05-advertised-default-route.long.ts',
+];
 
 await import('./build-if-stale.ts');
 
@@ -22,7 +29,9 @@ const given = process.argv.slice(2);
 let good = true;
 if (given.length === 0) {
   const cases = readdirSync('test/cases').filter((name) => name.endsWith('.test.ts'));
-  const tap = ['--disable-coverage', `--timeout=${CASE_TIMEOUT_SECONDS}`, ...cases.map((name) => `test/cases/${name}`)];
+  const files = [...LONG, ...cases.map((name) => `test/cases/${name}`)];
+  const tap = ['--disable-coverage', `--timeout=${CASE_TIMEOUT_SECONDS}`, ...files];
+  run('.ci/vm-kernel.sh', []);
   good = run('node_modules/.bin/tap', tap, { ENACTOR_SPEED: '1' });
 }
 await build({

@@ -70,6 +70,7 @@ t.test('B62: a store that is gone is had again from the host, and nothing is giv
   const lab = await start(t);
   const leases = [await lab.add('a'), await lab.add('b'), await lab.add('c')];
   const [a, b, c] = leases as [Lease, Lease, Lease];
+  await eventually('the pool is full again', () => owned(lab).length >= leases.length + 2);
   await lab.node.stop();
   lab.disk.clear();
   // a and b as our plugin made them; of c only its route and rules tell, and of d the API server alone.

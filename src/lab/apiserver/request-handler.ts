@@ -48,7 +48,7 @@ async function serve(options: HandlerOptions, request: IncomingMessage, response
   if (found !== null && request.method === 'GET') return send(response, 200, found);
   const asked = route(request.method ?? '', url);
   const { fault, delayMs } = options.admin.meet(user, asked, options.now());
-  if (delayMs > 0) await wait(delayMs);
+  if (delayMs > 0) await wait(delayMs, undefined, { ref: false });
   if (response.destroyed) return; // whoever asked has not waited, and a watch would go on for nobody
   if (fault !== null && fault.code !== 'resetAfter') return fail(response, fault);
   accept(request);
