@@ -201,10 +201,10 @@ export function cloudContract(t: Test, name: string, newCloud: NewCloud, timeout
     const { cloud, plant } = await newCloud(t, {});
     for (const [cloudCode, code] of [
       ['Throttling.User', 'throttled'],
-      ['Forbidden.RAM', 'permission'],
       ['InvalidVSwitchId.IpNotEnough', 'vSwitchEmpty'],
       ['EniPerInstanceLimitExceeded', 'eniQuota'],
       ['Something.New', 'cloud'],
+      ['Forbidden.RAM', 'permission'], // the last: over HTTP it is not asked again for a while
     ] as const) {
       const api = 'CreateNetworkInterface';
       plant({ api, times: 1, params: {}, effect: 'fail', code: cloudCode, status: null, message: 'says the cloud' });
