@@ -10,12 +10,10 @@ const CHURN = '.tap/soak.mjs';
 /** Seconds that one case file may take at its own speed. */
 const CASE_TIMEOUT_SECONDS = 7_200;
 
-/** What takes a minute each and is not in `npm test`. */
-const LONG = [
-  'test/vm/f04-ipvs.long.ts',
-  'test/lab/whole-path-faults.long.ts',
-  'test/cases/f05-advertised-default-route.long.ts',
-];
+/** What takes long and is not in `npm test`. */
+const LONG = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.long.ts'))
+  .map((name) => `test/${name}`);
 
 await import('./build-if-stale.ts');
 

@@ -3,7 +3,7 @@
  * the host is gone at once, their bookings go by themselves when the daemon is back.
  *
  * A DEL that waits for a daemon that hangs ends at the plugin's own limit of six seconds: that is waited for in a soak, and for one DEL in
- * test/lab/whole-path-deaths; here the runtime loses patience before, once the request is out. That a daemon which is stopped takes its
+ * test/lab/whole-path-deaths.long.ts; here the runtime loses patience before, once the request is out. That a daemon which is stopped takes its
  * socket along is in test/daemon/daemon: here some of the plugins find no socket, others one that nobody listens on.
  */
 import '../lab/in-box.ts';
