@@ -9,7 +9,9 @@ import type { OwnEni, PodWanted } from './pod-datapath.ts';
 
 const DEFAULT_MTU = 1500;
 
-const KNOWN: readonly number[] = [IP_TYPE.vpcIp, IP_TYPE.vpcEni, IP_TYPE.eniMultiIp];
+const KNOWN: readonly number[] = [IP_TYPE.vpcEni, IP_TYPE.eniMultiIp];
+/** Source: linux/rtnetlink.h, RT_TABLE_MAIN. */
+const MAIN_TABLE = 254;
 
 type Reply = Pick<AllocIPReply, 'IPType' | 'NetConfs'>;
 
@@ -26,13 +28,15 @@ export function wantedFrom(
   const conf = reply.NetConfs?.find(({ IfName }) => IfName === undefined || IfName === '' || IfName === sandbox.ifName);
   if (conf === undefined) throw incomplete(`${sandbox.ifName} config is missing`);
   const type = reply.IPType ?? IP_TYPE.vpcIp;
-  if (!KNOWN.includes(type) || conf.ENIInfo?.Trunk === true) {
+  const routeTable = conf.ENIInfo?.RouteTable ?? 0;
+  // An empty reply reads as VPCIP: only one that says the main table means it.
+  const isKnown = type === IP_TYPE.vpcIp ? routeTable === MAIN_TABLE : KNOWN.includes(type);
+  if (!isKnown || conf.ENIInfo?.Trunk === true) {
     const text = `network type ${type}${conf.ENIInfo?.Trunk === true ? ' on a trunk ENI' : ''}`;
     throw new CniError(CNI_CODE.unsupportedNetwork, `${text} is not supported`);
   }
   const ips = addressesOf(conf);
   if (ips.length === 0) throw incomplete('no valid address');
-  const routeTable = conf.ENIInfo?.RouteTable ?? 0;
   if (routeTable <= 0) throw incomplete('no route table of the ENI');
   return {
     sandbox,

@@ -34,6 +34,8 @@ export class HostDevices {
   readonly pods = new Map<SandboxKey, PodObjects>();
   /** Addresses that there are rules about, and the sandbox whose plugin made them. A namespace that goes takes its devices along, not these. */
   readonly rules = new Map<string, SandboxKey>();
+  /** The table that the rules about an address lead to. */
+  readonly #ruleTables = new Map<string, number>();
   readonly #watching = new Set<() => void>();
   /** By MAC. */
   readonly #links = new Map<string, { readonly ifindex: number; readonly name: string }>();
@@ -84,7 +86,10 @@ export class HostDevices {
   podMade(sandbox: Sandbox, ips: readonly string[], routeTable: number, marked: boolean): void {
     const key = sandboxKey(sandbox);
     this.pods.set(key, { sandbox, ips, routeTable, marked, flaws: new Set() });
-    for (const ip of ips) this.rules.set(ip, key);
+    for (const ip of ips) {
+      this.rules.set(ip, key);
+      this.#ruleTables.set(ip, routeTable);
+    }
   }
 
   /** As a plugin does at the end of a DEL: `told` are the addresses that the daemon named. */
@@ -173,8 +178,12 @@ export class HostDevices {
       if (!this.#isRouted(ip) && this.rules.delete(ip)) leftover(`rules of ${ip}`, null);
     const held = new Set(pods.flatMap(({ ips }) => ips));
     const known = new Set([...enis, ...pods, ...dead].flatMap(({ ips }) => ips));
-    for (const ip of thorough ? [...this.rules.keys()] : [])
-      if (!known.has(ip) && !this.#isRouted(ip) && this.rules.delete(ip)) leftover(`rules of ${ip}`, null);
+    const tables = new Set(this.tables.values());
+    for (const ip of thorough ? [...this.rules.keys()] : []) {
+      const leadsNowhere = !tables.has(this.#ruleTables.get(ip) ?? 0);
+      if (leadsNowhere && !known.has(ip) && !this.#isRouted(ip) && this.rules.delete(ip))
+        leftover(`rules of ${ip}`, null);
+    }
     for (const { sandbox, ips } of dead) {
       const key = sandboxKey(sandbox);
       const all = new Set([...ips, ...(this.pods.get(key)?.ips ?? [])]);

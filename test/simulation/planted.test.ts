@@ -139,7 +139,7 @@ const planted: Record<string, Planted> = {
   },
   'a release that leaves no record of what its sandbox may have left': {
     invariant: '7',
-    seeds: [108, 130],
+    seeds: [102, 117, 167, 225],
     steps: 600,
     plant: ({ store, ...rest }) => ({
       ...rest,
