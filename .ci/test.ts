@@ -15,7 +15,7 @@ const RUN_TIMEOUT_MS = 20 * 60_000;
 const KILL_AFTER_MS = 30_000;
 const RAW_PATH = '.tap/last-run.tap';
 
-/** It costs a fifth of the time; `npm run test:coverage` asks for it. */
+/** It costs time in every process; `npm run test:coverage` asks for it. */
 const coverage = process.env.ENACTOR_COVERAGE === undefined ? ['--disable-coverage'] : [];
 
 const files: FileSummary[] = [];

@@ -31,11 +31,11 @@ fi
 chmod 755 "$dir"
 (cd "$dir" && timeout 300 apt-get -qq -o DPkg::Lock::Timeout=120 download "$package" </dev/null 2>"$dir/log") ||
   give_up "$package could not be downloaded ($(tail -n 1 "$dir/log"))"
-mkdir -p "$dir/root"
-dpkg-deb --fsys-tarfile "$dir"/*.deb | tar -x -C "$dir/root" --wildcards './boot/vmlinuz-*' \
+mkdir -p "$dir/tree"
+dpkg-deb --fsys-tarfile "$dir"/*.deb | tar -x -C "$dir/tree" --wildcards './boot/vmlinuz-*' \
   './lib/modules/*/kernel/net/*' './lib/modules/*/kernel/drivers/net/*' './lib/modules/*/kernel/lib/*' './lib/modules/*/kernel/crypto/*'
 mkdir -p "$root"
 # The image last: it tells that all is there.
-cp -a "$dir/root/lib" "$root/"
-cp -a "$dir/root/boot" "$root/"
+cp -a "$dir/tree/lib" "$root/"
+cp -a "$dir/tree/boot" "$root/"
 echo "vm-kernel: unpacked $package"
