@@ -1,28 +1,25 @@
 /** Port PodDatapath over the kernel of this machine. */
-
-import { ExclusiveNetwork } from '../adapters/datapath/exclusive-network.ts';
-import { type ExclusivePlan, exclusivePlan, SERVICE_IF_NAME } from '../adapters/datapath/exclusive-plan.ts';
-import { nodeAddresses } from '../adapters/datapath/node-addresses.ts';
+import { SERVICE_IF_NAME } from '../adapters/datapath/exclusive-plan.ts';
 import { isOwnNetns, PodNamespace } from '../adapters/datapath/pod-namespace.ts';
 import { PodNetwork } from '../adapters/datapath/pod-network.ts';
-import { POD_GATEWAY, podPlan } from '../adapters/datapath/pod-plan.ts';
+import { POD_GATEWAY } from '../adapters/datapath/pod-plan.ts';
 import { sandboxDevice } from '../adapters/datapath/sandbox-device.ts';
 import { forgetConnections } from '../adapters/netlink/connections.ts';
 import type { Libc } from '../adapters/netlink/libc.ts';
-import { Netlink } from '../adapters/netlink/netlink.ts';
 import type { Sandbox } from '../core/sandbox.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
-import type { OpenPod, OwnEni, PodDatapath, PodWanted } from './pod-datapath.ts';
+import { type Connectors, connectorFor, connectors } from './connectors.ts';
+import type { OpenPod, PodDatapath } from './pod-datapath.ts';
 
 export function hostDatapath(libc: Libc): PodDatapath {
   const network = new PodNetwork(libc);
-  const exclusive = new ExclusiveNetwork(libc);
+  const kinds = connectors(libc);
   return {
     gateway: POD_GATEWAY,
     isOwnNetns,
-    open: (netns) => openPod(libc, network, exclusive, netns),
+    open: (netns) => openPod(libc, kinds, netns),
     detach: (sandbox, held) => {
-      giveEniBack(libc, exclusive, sandbox, held.macs);
+      leave(libc, kinds, sandbox, held.macs);
       forgetQuietly(libc, network.detach(sandbox, held.ips));
     },
   };
@@ -40,8 +37,8 @@ function forgetQuietly(libc: Libc, ips: readonly string[]): void {
   }
 }
 
-/** A namespace that is gone has sent the device back by itself. */
-function giveEniBack(libc: Libc, exclusive: ExclusiveNetwork, sandbox: Sandbox, macs: readonly string[]): void {
+/** A namespace that is gone has given back by itself what was in it. */
+function leave(libc: Libc, kinds: Connectors, sandbox: Sandbox, macs: readonly string[]): void {
   if (sandbox.netns === '' || isOwnNetns(sandbox.netns)) return;
   let namespace: PodNamespace;
   try {
@@ -50,23 +47,13 @@ function giveEniBack(libc: Libc, exclusive: ExclusiveNetwork, sandbox: Sandbox, 
     return;
   }
   try {
-    for (const mac of macs.length === 0 ? [null] : macs) exclusive.detach(sandbox, namespace, mac);
+    for (const kind of Object.values(kinds)) kind.leave(sandbox, namespace, macs);
   } finally {
     namespace.close();
   }
 }
 
-function exclusiveOf(libc: Libc, wanted: PodWanted, own: OwnEni): ExclusivePlan {
-  const host = new Netlink(libc);
-  try {
-    const throughHost = [...nodeAddresses(host), ...own.throughHost];
-    return exclusivePlan({ ...wanted, eniMac: own.mac, gateways: own.gateways, throughHost });
-  } finally {
-    host.close();
-  }
-}
-
-function openPod(libc: Libc, network: PodNetwork, exclusive: ExclusiveNetwork, netns: string): OpenPod {
+function openPod(libc: Libc, kinds: Connectors, netns: string): OpenPod {
   const namespace = openNamespace(libc, netns);
   return {
     hasInterface: (ifName) => namespace.netlink.linkByName(ifName) !== null,
@@ -74,14 +61,8 @@ function openPod(libc: Libc, network: PodNetwork, exclusive: ExclusiveNetwork, n
       const { podMac } = sandboxDevice(sandbox);
       return [sandbox.ifName, SERVICE_IF_NAME].some((name) => namespace.netlink.linkByName(name)?.mac === podMac);
     },
-    attach: (wanted) =>
-      wanted.own === undefined
-        ? network.attach(podPlan(wanted), namespace)
-        : exclusive.attach(exclusiveOf(libc, wanted, wanted.own), namespace),
-    verify: (wanted) =>
-      wanted.own === undefined
-        ? network.verify(podPlan(wanted), namespace)
-        : exclusive.verify(exclusiveOf(libc, wanted, wanted.own), namespace),
+    attach: (wanted) => connectorFor(kinds, wanted).attach(wanted, namespace),
+    verify: (wanted) => connectorFor(kinds, wanted).verify(wanted, namespace),
     close: () => namespace.close(),
   };
 }

@@ -5,7 +5,7 @@ import type { Shaping } from '../core/shaping.ts';
 import { type AllocIPReply, IP_TYPE, type NetConf, type ReleaseIPReply } from '../core/wire.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
 import type { Configuration } from './configuration.ts';
-import type { OwnEni, PodWanted } from './pod-datapath.ts';
+import type { Connection, OnEni, PodWanted } from './pod-datapath.ts';
 
 const DEFAULT_MTU = 1500;
 
@@ -45,11 +45,15 @@ export function wantedFrom(
     mtu: conf.ENIInfo?.Mtu || mtu || DEFAULT_MTU,
     defaultRoute: conf.DefaultRoute === true,
     shaping: { ...ratesOf(conf), ...shaping },
-    ...(type === IP_TYPE.vpcEni && { own: ownEni(conf, hostStackCidrs) }),
+    connection: connectionOf(type, conf, hostStackCidrs),
   };
 }
 
-function ownEni({ BasicInfo, ENIInfo }: NetConf, hostStackCidrs: readonly string[]): OwnEni {
+function connectionOf(type: number, conf: NetConf, hostStackCidrs: readonly string[]): Connection {
+  return type === IP_TYPE.vpcEni ? { kind: 'exclusive', ...onEni(conf, hostStackCidrs) } : { kind: 'veth' };
+}
+
+function onEni({ BasicInfo, ENIInfo }: NetConf, hostStackCidrs: readonly string[]): OnEni {
   const mac = ENIInfo?.MAC ?? '';
   if (mac === '') throw incomplete('no MAC of the ENI');
   const { IPv4 = '', IPv6 = '' } = ENIInfo?.GatewayIP ?? BasicInfo?.GatewayIP ?? {};

@@ -12,12 +12,19 @@ export type PodWanted = {
   readonly defaultRoute: boolean;
   /** Absent: no limit. */
   readonly shaping?: Shaping;
-  /** Absent: the pod's address is one of an ENI that pods share, or of the node's own prefix. */
-  readonly own?: OwnEni;
+  readonly connection: Connection;
 };
 
-/** A pod that has an ENI of its own. */
-export type OwnEni = {
+/**
+ * How a pod is connected: by a pair to the host, which routes for it (`veth`; also of the node's own prefix), or by a device on the network itself,
+ * with a pair for what has to go through the host: the ENI's own, moved into the pod (`exclusive`).
+ */
+export type Connection = { readonly kind: 'veth' } | ({ readonly kind: 'exclusive' } & OnEni);
+
+export type ConnectionKind = Connection['kind'];
+
+/** A pod whose traffic does not meet the host. */
+export type OnEni = {
   readonly mac: string;
   /** The vSwitch's, of each family that the pod has an address of. */
   readonly gateways: readonly string[];
