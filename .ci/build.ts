@@ -33,7 +33,7 @@ try {
     });
     chmodSync(`${next}/${name}.js`, 0o755);
   }
-  for (const proto of ['grpc/rpc.proto', 'grpc/tracing.proto', 'device-plugin/deviceplugin.proto'])
+  for (const proto of ['grpc/rpc.proto', 'grpc/node.proto', 'grpc/tracing.proto', 'device-plugin/deviceplugin.proto'])
     copyFileSync(`src/adapters/${proto}`, `${next}/${proto.split('/')[1]}`);
 
   const compile = ['build', '--compile', '--minify', '--bytecode', '--external', 'koffi', 'src/plugin/main.ts'];

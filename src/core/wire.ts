@@ -132,6 +132,12 @@ export type StatusReply = {
   readonly Passing?: boolean;
 };
 
+/** A sandbox as the runtime names it. Source: CNI SPEC 1.1, CHECK. */
+export type CheckRequest = { readonly ContainerId: string; readonly IfName?: string };
+
+/** What is wrong with what the sandbox was given, in sentences; absent or empty: nothing that the daemon knows of. */
+export type CheckReply = { readonly Problems?: readonly string[] };
+
 /** Method name -> request and reply; the path of the JSON form is `/<service>/<method>`. */
 export type BackendMethods = {
   readonly AllocIP: { readonly request: AllocIPRequest; readonly reply: AllocIPReply };
@@ -140,6 +146,7 @@ export type BackendMethods = {
   readonly RecordEvent: { readonly request: EventRequest; readonly reply: EventReply };
   readonly Gc: { readonly request: GcRequest; readonly reply: GcReply };
   readonly Status: { readonly request: StatusRequest; readonly reply: StatusReply };
+  readonly Check: { readonly request: CheckRequest; readonly reply: CheckReply };
 };
 export type BackendMethod = keyof BackendMethods;
 
@@ -154,6 +161,7 @@ export const serviceOf: Readonly<Record<BackendMethod, string>> = {
   RecordEvent: BACKEND_SERVICE,
   Gc: NODE_SERVICE,
   Status: NODE_SERVICE,
+  Check: NODE_SERVICE,
 };
 
 /** Connect's error body; `code` is the gRPC status in snake case. Source: Connect protocol, "Error End-Stream/Unary". */

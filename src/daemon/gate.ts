@@ -19,6 +19,7 @@ export class Gate {
     RecordEvent: (request, call) => this.#pass('RecordEvent', request, call),
     Gc: (request, call) => this.#pass('Gc', request, call),
     Status: (request, call) => this.#pass('Status', request, call),
+    Check: (request, call) => this.#pass('Check', request, call),
   };
 
   open(backend: Backend): void {

@@ -1,8 +1,11 @@
-/** What our plugin asks beyond Terway's service: whether an ADD could work, and to end what the runtime does not know any more. */
+/**
+ * What our plugin asks beyond Terway's service: whether an ADD could work, whether a sandbox still has what it was given, and to end what the
+ * runtime does not know any more.
+ */
 import { EnactorError, failureOf } from '../core/errors.ts';
 import { isHeldBack } from '../core/held-back.ts';
 import type { Lease } from '../core/lease.ts';
-import { sandboxKey } from '../core/sandbox.ts';
+import { DEFAULT_IF_NAME, sandboxKey } from '../core/sandbox.ts';
 import type { GcReply, StatusReply } from '../core/wire.ts';
 import type { Allocator } from '../ports/allocator.ts';
 import type { NodeService } from '../ports/backend.ts';
@@ -24,6 +27,16 @@ export function nodeService({ allocator, report, status, clock, log }: NodeServi
   return {
     async Status() {
       return status();
+    },
+
+    /** Reads what the actors know: nobody is asked for it, so that it costs nothing and answers while others are away. */
+    async Check({ ContainerId: containerId, IfName }) {
+      if (containerId === '') throw new EnactorError('invalidArgument', 'ContainerId: is missing');
+      const now = report();
+      if (now === null || !now.state.startsWith('running'))
+        throw new EnactorError('notReady', 'the leases are not read yet');
+      const lease = allocator.lease(containerId, IfName || DEFAULT_IF_NAME);
+      return { Problems: lease === null ? [`lease of container ${containerId}`] : leaseProblems(lease, now) };
     },
 
     /**
@@ -62,6 +75,13 @@ export function nodeService({ allocator, report, status, clock, log }: NodeServi
       return { Released: released };
     },
   };
+}
+
+/** Each is what is missing. */
+function leaseProblems({ sandbox, grant: { address } }: Lease, { invalidLeases = [] }: NodeReport): readonly string[] {
+  const of = sandboxKey(sandbox);
+  if (!invalidLeases.some((lease) => sandboxKey(lease.sandbox) === of)) return [];
+  return [`address ${address.ipv4} on an ENI of this node: it was taken away in the cloud, the pod has to be replaced`];
 }
 
 function releasedOf({ sandbox, grant: { address } }: Lease): NonNullable<GcReply['Released']>[number] {

@@ -1,4 +1,4 @@
-/** CHECK: the daemon's lease, prevResult and the kernel agree. Repairs nothing. Source: CNI SPEC 1.1, CHECK. */
+/** CHECK: the daemon's lease, prevResult and the kernel agree, and the address is still the node's. Repairs nothing. Source: CNI SPEC 1.1, CHECK. */
 import { BackendError } from '../adapters/http/backend-client.ts';
 import { canonicalIp } from '../core/ip.ts';
 import type { Sandbox } from '../core/sandbox.ts';
@@ -24,6 +24,10 @@ export async function check(context: VerbContext): Promise<null> {
     if (unlisted !== undefined) throw missing(`address ${unlisted} of the lease in prevResult`);
     const absent = pod.verify(wanted);
     if (absent !== null) throw missing(absent);
+    const [problem] = await context.daemon.problems(sandbox, context.signal).catch((error: unknown) => {
+      throw context.signal.aborted ? cniErrorOf(context.signal.reason) : daemonFailure(error, 'Check');
+    });
+    if (problem !== undefined) throw missing(problem);
     return null;
   } finally {
     pod.close();

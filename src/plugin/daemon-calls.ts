@@ -6,7 +6,15 @@
  */
 import { type BackendClient, BackendError } from '../adapters/http/backend-client.ts';
 import type { Sandbox } from '../core/sandbox.ts';
-import type { AllocIPReply, Attachment, GcReply, GetInfoReply, ReleaseIPReply, StatusReply } from '../core/wire.ts';
+import type {
+  AllocIPReply,
+  Attachment,
+  CheckReply,
+  GcReply,
+  GetInfoReply,
+  ReleaseIPReply,
+  StatusReply,
+} from '../core/wire.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
 
 export type CallLimits = {
@@ -72,6 +80,18 @@ export class DaemonCalls {
     const request = { ...podOf(sandbox), IfName: sandbox.ifName };
     const options = { timeoutMs: this.#limits.infoMs, signal };
     return this.#whileRefused(() => this.#client.call('GetIPInfo', request, options), signal);
+  }
+
+  /** What is wrong with the sandbox as far as the daemon knows. One of an older version knows no such question. */
+  async problems(sandbox: Sandbox, signal: AbortSignal): Promise<readonly string[]> {
+    const request = { ContainerId: sandbox.containerId, IfName: sandbox.ifName };
+    const options = { timeoutMs: this.#limits.infoMs, signal };
+    const asked = this.#whileRefused(() => this.#client.call('Check', request, options), signal);
+    const reply: CheckReply = await asked.catch((error: unknown) => {
+      if (error instanceof BackendError && error.code === 'unimplemented') return {};
+      throw error;
+    });
+    return reply.Problems ?? [];
   }
 
   gc(network: string, valid: readonly Attachment[], signal: AbortSignal): Promise<GcReply> {

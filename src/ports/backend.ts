@@ -23,4 +23,4 @@ export type Backend = {
 
 /** Those of Terway's own service. */
 export type TerwayBackend = Pick<Backend, 'AllocIP' | 'ReleaseIP' | 'GetIPInfo' | 'RecordEvent'>;
-export type NodeService = Pick<Backend, 'Gc' | 'Status'>;
+export type NodeService = Pick<Backend, 'Gc' | 'Status' | 'Check'>;

@@ -38,6 +38,13 @@ test('CHECK: each missing thing is named with code 100, and not repaired [36, 38
       /host route 192\.168\.0\.10\/32/,
     ],
     ['interface', ({ pod }) => pod.ip('link', 'del', 'eth0'), /interface eth0 in the pod/],
+    [
+      'the address in the cloud',
+      ({ daemon }) => {
+        daemon.problems = ['address 192.168.0.10 on an ENI of this node'];
+      },
+      /missing: address 192\.168\.0\.10 on an ENI of this node/,
+    ],
     ['lease', ({ daemon }) => daemon.leases.clear(), /lease of container s1/],
   ];
   for (const [what, remove, msg] of cases) {
@@ -71,6 +78,17 @@ test('CHECK: what a later plugin of the chain did is no fault; a prevResult with
   t.match(other.json(), { code: 100, msg: /address 192\.168\.0\.10 of the lease in prevResult/ });
   t.match((await call('CHECK', { ips: 'x' })).json(), { code: 6 });
   t.match((await call('CHECK', undefined, {}, { cniVersion: '0.4.0' })).stdout, '');
+});
+
+test('CHECK: a daemon of an older version, which knows no such question, is enough; one that fails is told', {
+  skip,
+}, async (t) => {
+  const host = new TestNamespace(t, 'host');
+  const { daemon, call } = await added(t, host);
+  daemon.faults.set('Check', { status: 404, code: 'unimplemented', message: 'no such method' });
+  t.strictSame([(await call('CHECK')).stdout, (await call('CHECK')).exitCode], ['', 0]);
+  daemon.faults.set('Check', { status: 503, code: 'unavailable', message: 'the leases are not read yet' });
+  t.match((await call('CHECK')).json(), { code: 11, msg: /leases are not read yet/ });
 });
 
 test('DEL: unknown, repeated, before any ADD, without or with garbage in prevResult [30, 32]', { skip }, async (t) => {

@@ -35,6 +35,8 @@ export class FakeDaemon {
   shape: (reply: AllocIPReply) => AllocIPReply = (reply) => reply;
   dual = false;
   status: StatusReply = { Code: 0 };
+  /** What `Check` answers. */
+  problems: readonly string[] = [];
   /** containerId/ifName -> number of the address. */
   readonly leases = new Map<string, number>();
   /** containerId/ifName -> the network that it is of. */
@@ -125,6 +127,7 @@ export class FakeDaemon {
       return { Released };
     }
     if (method === 'Status') return this.status;
+    if (method === 'Check') return { Problems: this.problems };
     return { Succeed: true };
   }
 

@@ -1,5 +1,5 @@
 /**
- * The backend over gRPC, for Terway's plugins and anything generated from its proto. Plaintext, over connections that somebody else
+ * The backend over gRPC, for Terway's plugins and anything generated from rpc.proto or node.proto. Plaintext, over connections that somebody else
  * accepted: grpc-js would bind the socket by its own rules.
  *
  * Terway's daemon answered almost every error as Unknown and its plugins look at the text alone; here the status is the table's, the
@@ -12,7 +12,7 @@ import type { BackendMethod } from '../../core/wire.ts';
 import type { Backend } from '../../ports/backend.ts';
 import type { Log } from '../../ports/log.ts';
 import { dispatch, isBackendMethod, REQUEST_MAX_BYTES } from '../http/dispatcher.ts';
-import { backendService, tracingService } from './service.ts';
+import { backendService, nodeServiceDefinition, tracingService } from './service.ts';
 import type { Tracing } from './tracing.ts';
 import { tracingHandlers } from './tracing-handlers.ts';
 
@@ -25,12 +25,13 @@ export type GrpcServer = {
 
 /** `tracing`: what Terway's tracing service is to tell; without it there is none. */
 export function grpcServer(backend: Backend, log: Log, tracing: Tracing | null = null): GrpcServer {
-  const service = backendService();
   const server = new Server({ 'grpc.max_receive_message_length': REQUEST_MAX_BYTES });
-  const handlers = Object.keys(service)
-    .filter(isBackendMethod)
-    .map((method) => [method, handler(backend, method, log)] as const);
-  server.addService(service, Object.fromEntries(handlers));
+  for (const service of [backendService(), nodeServiceDefinition()]) {
+    const handlers = Object.keys(service)
+      .filter(isBackendMethod)
+      .map((method) => [method, handler(backend, method, log)] as const);
+    server.addService(service, Object.fromEntries(handlers));
+  }
   if (tracing !== null) server.addService(tracingService(), tracingHandlers(tracing));
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = createServer((socket) => injector.injectConnection(socket));
@@ -50,7 +51,7 @@ function handler(backend: Backend, method: BackendMethod, log: Log) {
     if (call.cancelled) gone.abort();
     const deadlineMs = Number(call.getDeadline());
     const timeoutMs = Number.isFinite(deadlineMs) ? deadlineMs - Date.now() : null;
-    dispatch(backend, method, call.request, {
+    dispatch(backend, method, method === 'Gc' ? gcRequestOf(call.request) : call.request, {
       timeoutMs,
       gone: gone.signal,
       trace: call.metadata.get('traceparent')[0]?.toString(),
@@ -64,6 +65,12 @@ function handler(backend: Backend, method: BackendMethod, log: Log) {
       },
     );
   };
+}
+
+/** An empty list does not travel in proto3: alone, it must not mean that nothing is valid. */
+function gcRequestOf(request: unknown): unknown {
+  const { NothingIsValid: nothing, ...asked } = request as Readonly<Record<string, unknown>>;
+  return nothing === true ? { ValidAttachments: [], ...asked } : asked;
 }
 
 /** `canceled` is spelt with one l on the wire of Connect and with two in gRPC. */

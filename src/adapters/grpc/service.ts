@@ -6,11 +6,12 @@
 import { fileURLToPath } from 'node:url';
 import { loadPackageDefinition, type ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
-import { BACKEND_SERVICE } from '../../core/wire.ts';
+import { BACKEND_SERVICE, NODE_SERVICE } from '../../core/wire.ts';
 
 export const TRACING_SERVICE = 'rpc.TerwayTracing';
 
 export const backendService = (): ServiceDefinition => serviceIn('rpc.proto', BACKEND_SERVICE);
+export const nodeServiceDefinition = (): ServiceDefinition => serviceIn('node.proto', NODE_SERVICE);
 export const tracingService = (): ServiceDefinition => serviceIn('tracing.proto', TRACING_SERVICE);
 
 function serviceIn(file: string, fullName: string): ServiceDefinition {
@@ -22,9 +23,9 @@ function serviceIn(file: string, fullName: string): ServiceDefinition {
     defaults: false,
     oneofs: false,
   });
-  const [, name = ''] = fullName.split('.');
-  const found = loadPackageDefinition(definition).rpc;
-  const service = found !== undefined && name in found ? (found as Record<string, unknown>)[name] : undefined;
+  let service: unknown = loadPackageDefinition(definition);
+  for (const name of fullName.split('.'))
+    service = typeof service === 'object' && service !== null ? (service as Record<string, unknown>)[name] : undefined;
   if (typeof service !== 'function' || !('service' in service)) throw new Error(`${file} has no ${fullName}`);
   return service.service as ServiceDefinition;
 }

@@ -44,6 +44,7 @@ const requests = {
     ValidAttachments: z.array(z.object({ ContainerId: z.string().min(1), IfName: z.string().min(1) })),
   }),
   Status: z.object({ NetworkName: text }),
+  Check: z.object({ ContainerId: text, IfName: text }),
 } as const satisfies Record<BackendMethod, z.ZodType>;
 
 export function isBackendMethod(name: string): name is BackendMethod {

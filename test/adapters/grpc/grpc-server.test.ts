@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Client, credentials, makeClientConstructor, type ServiceError, status } from '@grpc/grpc-js';
 import t, { type Test } from 'tap';
 import { grpcServer } from '../../../src/adapters/grpc/grpc-server.ts';
-import { backendService } from '../../../src/adapters/grpc/service.ts';
+import { backendService, nodeServiceDefinition } from '../../../src/adapters/grpc/service.ts';
 import { bindUnixSocket } from '../../../src/adapters/http/unix-socket.ts';
 import { silentLog } from '../../../src/adapters/logging/silent-log.ts';
 import { EnactorError, type ErrorCode, errorTable } from '../../../src/core/errors.ts';
@@ -75,6 +75,50 @@ t.test('grpc: every method is there, with absent fields at their defaults', asyn
   t.match(seen[1], { method: 'GetIPInfo', request: { K8sPodName: 'p', K8sPodNamespace: '' } });
   t.match(seen[2], { method: 'RecordEvent', request: { EventTarget: 1, EventType: 1, Message: '' } });
 });
+
+t.test(
+  'grpc: enactor.v1.Node is beside it: GC, STATUS and CHECK, and a list that is missing is no empty list',
+  async (t) => {
+    const { backend, seen } = fakeBackend(({ method }) => {
+      if (method === 'Gc') return { Released: [{ ContainerId: 'c2', IfName: 'eth0', IPs: ['192.168.0.12'] }] };
+      return method === 'Status'
+        ? { Code: 50, Message: 'full', Passing: true }
+        : { Problems: ['address 192.168.0.12'] };
+    });
+    const path = join(shortDirectory(t), 's');
+    const server = grpcServer(backend, silentLog);
+    const bound = await bindUnixSocket(server.listener, path);
+    const Stub = makeClientConstructor(nodeServiceDefinition(), 'Node');
+    const node = new Stub(`unix:${path}`, credentials.createInsecure()) as unknown as Client &
+      Record<'Gc' | 'Status' | 'Check', Unary>;
+    t.teardown(() => {
+      node.close();
+      bound.close();
+      server.destroy();
+    });
+    const call = (method: 'Gc' | 'Status' | 'Check', request: unknown) =>
+      new Promise<unknown>((resolve, reject) => {
+        node[method](request, {}, (error, reply) => (error === null ? resolve(reply) : reject(error)));
+      });
+    const [attachment] = [{ ContainerId: 'c1', IfName: 'eth0' }];
+    t.strictSame(await call('Gc', { NetworkName: 'n', ValidAttachments: [attachment] }), {
+      Released: [{ ContainerId: 'c2', IfName: 'eth0', IPs: ['192.168.0.12'] }],
+    });
+    t.strictSame(await call('Status', { NetworkName: 'n' }), { Code: 50, Message: 'full', Passing: true });
+    t.strictSame(await call('Check', attachment), { Problems: ['address 192.168.0.12'] });
+    await t.rejects(call('Gc', { NetworkName: 'n' }), { code: status.INVALID_ARGUMENT, details: /ValidAttachments/ });
+    await call('Gc', { NetworkName: 'n', NothingIsValid: true });
+    t.strictSame(
+      seen.map(({ method, request }) => [method, request]),
+      [
+        ['Gc', { NetworkName: 'n', ValidAttachments: [attachment] }],
+        ['Status', { NetworkName: 'n' }],
+        ['Check', attachment],
+        ['Gc', { NetworkName: 'n', ValidAttachments: [] }],
+      ],
+    );
+  },
+);
 
 t.test('grpc: a reply without VfId has none', async (t) => {
   const { backend } = fakeBackend(() => ({ NetConfs: [{ ENIInfo: { MAC: 'm' } }] }));

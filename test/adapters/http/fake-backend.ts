@@ -18,6 +18,7 @@ export function fakeBackend(answer: (seen: Seen) => unknown): { backend: Backend
     RecordEvent: method('RecordEvent'),
     Gc: method('Gc'),
     Status: method('Status'),
+    Check: method('Check'),
   };
   return { backend, seen };
 }
