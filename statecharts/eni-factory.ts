@@ -489,6 +489,7 @@ export const eniFactoryMachine = setup({
           enqueue.raise({ type: 'surveyDue', atMs }, { id: 'surveyDue', delay: Math.max(1, context.quotaHoldMs) });
         }),
         'plan',
+        'tellPool',
       ],
     },
     'xstate.done.actor.*': {

@@ -100,6 +100,11 @@ export class CallWatch {
     else if (outcome === 'done' && this.#lost.get(aim) === clientToken) this.#lost.delete(aim);
   }
 
+  /** The node is whole again after an actor was made to die: what that one had under way is nobody's any more. */
+  mended(): void {
+    for (const known of [this.#flying, this.#lost, this.#begun]) known.clear();
+  }
+
   /** What takes the cloud seconds is not asked after at once. */
   #looking(input: Input<ApiName>): void {
     const { cloud, node, periodMs, witness, report, defective } = this.#options;

@@ -167,7 +167,7 @@ export class Evidence {
     if (eni?.status === 'InUse' && differenceOf(now, shownThen(before, { value: eni, atMs, askedMs })) !== null)
       wrong('and its book is not what it is shown');
     if (eni !== null) return;
-    if (now.book.some(({ state }) => state !== 'invalid'))
+    if (!isGivenUp && now.book.some(({ state }) => state !== 'invalid'))
       wrong('and believes that it has addresses which nobody sees');
     if (unused && before.failures >= LOOKS_MAX && to === 'inUse.backingOff') wrong('and is unused and unseen');
   }

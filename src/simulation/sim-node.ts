@@ -134,6 +134,7 @@ export class SimNode {
   books: BookWatch;
   #still: StandStill;
   #conduct: Conduct;
+  #calls: CallWatch | null = null;
   /** An actor of this life was made to die. */
   defective = false;
   #children: AnyActorRef[] = [];
@@ -289,7 +290,7 @@ export class SimNode {
     const token = tokenOf(context);
     const isIt = (eni: EniView): boolean => (eniId === null ? eni.tags[REQUEST_TAG] === token : eni.eniId === eniId);
     const eni = cloud.model.truth(cloud.clock.nowMs()).enis.find(isIt);
-    if (!ours || eni === undefined || witness.touched.has(eni.eniId)) return;
+    if (!ours || eni === undefined || witness.touched.has(eni.eniId) || witness.madeLate.has(eni.eniId)) return;
     if (eni.tags['enactor/instance'] !== this.instanceId) return;
     report('6', `eni:${slot} of node ${this.index + 1} is gone, and ${eni.eniId} is there and ${eni.status}`);
   }
@@ -389,6 +390,7 @@ export class SimNode {
     this.defective = false;
     this.#dirty = true;
     // What went on meanwhile was not looked at.
+    this.#calls?.mended();
     this.#still = new StandStill(this.settings, this.#options.report);
     this.#conduct = new Conduct(this.settings, this.#options.report);
     this.#patience = new Patience(this.settings, this.#options.report);
@@ -609,6 +611,7 @@ export class SimNode {
       periodMs: Math.min(this.settings.describePeriodMs, this.settings.backoffMs),
       defective,
     });
+    this.#calls = calls;
     const once = (port: keyof SimNode['failing']) => (): string | null => {
       if (this.failing[port] <= 0) return null;
       this.failing[port] -= 1;

@@ -24,6 +24,8 @@ export class VirtualCloud {
   readonly gateway: CloudGateway;
   readonly clock: VirtualClock;
   #transition: Timer | null = null;
+  /** What happens now is of a late call. */
+  late = false;
   /** Late calls that are not carried out yet. */
   #kept: Kept[] = [];
   #held: { readonly heldBy: string; readonly goOn: () => void }[] = [];
@@ -92,7 +94,9 @@ export class VirtualCloud {
       goOn: () => {
         if (!this.#kept.includes(one)) return;
         this.#kept = this.#kept.filter((other) => other !== one);
+        this.late = true;
         const first = this.gateway.call(call, this.clock.nowMs());
+        this.late = false;
         if (first.kind === 'held')
           this.#held.push({ heldBy: first.heldBy, goOn: () => void first.goOn(this.clock.nowMs()) });
         else if (first.result.ok) this.#supersede(call);

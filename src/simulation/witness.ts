@@ -35,6 +35,8 @@ export class Witness {
   readonly #recordLost = new Set<string>();
   /** ENIs that somebody else has changed: what is said of them may be wrong without fault. */
   readonly touched = new Set<string>();
+  /** ENIs made by a Create whose sender may have given it up: a node need not know of one before it looks at all it has. */
+  readonly madeLate = new Set<string>();
   /** Somebody else is at work: what happens now is none of ours. */
   outOfBand = false;
   /** Invariants looked at so far. */

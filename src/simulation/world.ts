@@ -122,7 +122,9 @@ export class World {
     this.cloud = new VirtualCloud(model, this.clock);
     model.subscribe((event) => {
       this.witness.happened(event);
-      if (event.type === 'eniCreated' && !this.witness.outOfBand) this.#checkSlots(event.eniId);
+      if (event.type !== 'eniCreated' || this.witness.outOfBand) return;
+      if (this.cloud.late) this.witness.madeLate.add(event.eniId);
+      this.#checkSlots(event.eniId);
     });
     const { lifetimes } = scenario;
     this.issuers = lifetimes === null ? null : new Issuers(lifetimes, this.clock.nowMs, report);
@@ -253,7 +255,8 @@ export class World {
       (eni) => eni.instanceId === owner || (eni.instanceId === null && eni.tags['enactor/instance'] === owner),
     );
     // A slot that somebody else took meanwhile cannot be known.
-    if (taken.some((eni) => this.witness.touched.has(eni.eniId))) return;
+    const { touched, madeLate } = this.witness;
+    if (taken.some((eni) => touched.has(eni.eniId) || madeLate.has(eni.eniId))) return;
     this.witness.checks += 1;
     const slots = this.#typeOf(instance.instanceType)?.enis ?? 0;
     if (taken.length > slots)
