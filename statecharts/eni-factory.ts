@@ -294,7 +294,9 @@ export const eniFactoryMachine = setup({
             waiting: context.waiting.filter((request) => request.requestId !== event.requestId),
           });
           const eni = eniAt(context.enis, placed?.slot);
-          if (eni !== null) enqueue.sendTo(eni, { type: 'cancel', requestId: event.requestId, atMs: event.atMs });
+          // A grant that nobody took, since it crossed this or its lease died of it, is taken back.
+          const type = placed?.granted ? 'withdraw' : 'cancel';
+          if (eni !== null) enqueue.sendTo(eni, { type, requestId: event.requestId, atMs: event.atMs });
         }),
         'tellPool',
       ],

@@ -338,7 +338,6 @@ export const eniMachine = setup({
     },
     cancel: {
       actions: [
-        // Whoever gives up waits: what he was promised, his lease has in the same step, and withdraws.
         assign(({ context, event }) => ({
           queue: context.queue.filter((queued) => queued.requestId !== event.requestId),
         })),

@@ -497,12 +497,15 @@ type Promised = {
   readonly storeFailures: number;
 };
 
-/** An address that Describe did not show to a life that had just begun is invalid there, and kept for nobody. */
+/**
+ * An address that Describe did not show to a life that had just begun is invalid there, and kept for nobody; and whose ENI's device is away
+ * is not waited for.
+ */
 const serves = (node: SimNode, eniId: string, ip: string): boolean =>
   node.books.enis.some((eni) => {
-    const { eniId: id, book } = eni.context;
+    const { eniId: id, book, device } = eni.context;
     const isInvalid = book.some(({ state, address }) => state === 'invalid' && address.ipv4 === ip);
-    return id === eniId && eni.matches('inUse') && !isInvalid;
+    return id === eniId && eni.matches('inUse') && device !== null && !isInvalid;
   });
 
 function reservationsOf(node: SimNode): readonly Reservation[] {

@@ -21,9 +21,11 @@
  * Beside them: stand-still and `alive` (nobody waits for what will not come), and at rest that every node serves, keeps its water marks
  * and has an address for one more pod.
  */
+
 import type { AnyActorRef } from 'xstate';
 import type { NodePorts } from '../../actors/ports.ts';
 import { ownTags, REQUEST_TAG } from '../../actors/tags.ts';
+import { isHeldBackFor } from '../core/held-back.ts';
 import type { Log } from '../ports/log.ts';
 import { INSTANCE_TYPES, type InstanceType } from '../vpc/instance-types.ts';
 import { mutates, VpcModel } from '../vpc/model.ts';
@@ -471,7 +473,9 @@ export class World {
   }
 }
 
+/** Null: nobody's, as the sandbox that an address is held back for is none that kubelet knows. */
 function containerOf({ container }: { readonly container: string }, who: AnyActorRef | null): string | null {
   if (container !== MET) return container;
-  return /^lease:(.*)\/eth0$/.exec(who?.id ?? '')?.[1] ?? null;
+  const met = /^lease:(.*)\/eth0$/.exec(who?.id ?? '')?.[1] ?? null;
+  return isHeldBackFor(met) ? null : met;
 }
