@@ -21,6 +21,16 @@ export async function factsAfter(
   signal: AbortSignal,
 ): Promise<NodeFacts> {
   if (shaping(before) === shaping(after)) return facts;
+  return await factsAnew(ports, facts, after, signal);
+}
+
+/** What the cloud says now, of settings that may be the same. Rejects with EnactorError as `factsAfter`. */
+export async function factsAnew(
+  ports: NodePorts,
+  facts: NodeFacts,
+  after: Settings,
+  signal: AbortSignal,
+): Promise<NodeFacts> {
   const { facts: found } = await instanceFacts(ports, after, signal);
   if (found.instanceId !== facts.instanceId)
     throw new EnactorError('metadata', `this was ${facts.instanceId} and is said to be ${found.instanceId}`);

@@ -21,7 +21,7 @@ import { nodeMachine } from '../statecharts/node.ts';
 import { ENI_FACTORY, LEASES } from '../statecharts/receptionist.ts';
 import { actorDetail } from './actor-detail.ts';
 import { Replies } from './ask.ts';
-import { factsAfter } from './change-settings.ts';
+import { factsAfter, factsAnew } from './change-settings.ts';
 import { charts } from './chart-data.ts';
 import { cloudKeeperLogic } from './cloud-keeper.ts';
 import { eniLogic } from './eni.ts';
@@ -67,6 +67,13 @@ export type NodeSystem = {
    * when the node does not serve, else what kept them from being looked up. What only a new life can take is the caller's to leave alone.
    */
   changeSettings(settings: Settings, signal: AbortSignal): Promise<void>;
+  /** The security groups that the next ENI will have; none before the node knows itself. */
+  securityGroups(): readonly string[];
+  /**
+   * What the cloud says of the instance holds from now on: its primary ENI's groups, its vSwitches and its quotas may be others than at the start.
+   * Rejects with EnactorError as `changeSettings` does.
+   */
+  lookAgain(signal: AbortSignal): Promise<void>;
   /** Whether the API server schedules anything to this node. */
   cordon(cordoned: boolean): void;
   /** Turns new requests away, waits up to `drainMs` for those under way, then ends. Idempotent. */
@@ -268,6 +275,11 @@ export function startNode({
     if (root.getSnapshot().status !== 'active') throw new EnactorError('notReady', 'the node has ended');
   };
 
+  const mustServe = (): void => {
+    if (!root.getSnapshot().matches({ running: 'serving' }))
+      throw new EnactorError('notReady', 'the node does not serve');
+  };
+
   const ended = (requestId: string, failure: Failure | null): void => {
     const trail = trails.end(requestId, clock.nowMs(), failure);
     if (trail !== null) onAnswered?.({ outcome: failure?.code ?? 'ok', stages: stagesOf(trail) });
@@ -348,11 +360,16 @@ export function startNode({
       command: (command) => commandIn(root, command, clock.nowMs()),
     },
     failed,
+    securityGroups: () => root.getSnapshot().context.facts?.securityGroupIds ?? [],
+    lookAgain: async (signal) => {
+      mustServe();
+      const now = settings();
+      const known = await factsAnew(ports, facts(), now, signal);
+      mustServe();
+      // Whoever changed the settings meanwhile has asked the cloud too.
+      if (settings() === now) root.send({ type: 'settings', settings: now, facts: known, atMs: clock.nowMs() });
+    },
     changeSettings: async (after, signal) => {
-      const mustServe = (): void => {
-        if (!root.getSnapshot().matches({ running: 'serving' }))
-          throw new EnactorError('notReady', 'the node does not serve');
-      };
       mustServe();
       const known = await factsAfter(ports, facts(), settings(), after, signal);
       mustServe();

@@ -100,6 +100,7 @@ export function groupFindings({ groups, primary, ours, configured }: GroupView):
   ];
 }
 
-function sameIds(a: readonly string[], b: readonly string[]): boolean {
+/** Order does not count. */
+export function sameIds(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((id) => b.includes(id));
 }

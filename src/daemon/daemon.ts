@@ -206,6 +206,8 @@ export async function runDaemon(
         groups = new SecurityGroupWatch({
           ...{ ...access, nodeName, notices, refusals, clock, log: log.part('groups') },
           configured: () => keeper.config.settings.securityGroupIds,
+          used: system.securityGroups,
+          ...{ lookAgain: system.lookAgain, leases },
           managed: () => new Set(report()?.enis.flatMap(({ eniId }) => eniId ?? []) ?? []),
         });
         void followGroups(groups, settings.cloudPeriodMs, system.whenServing(end), end);

@@ -1,11 +1,15 @@
 /**
- * Looks at the security groups of this node's ENIs now and then, and tells what is new: in the log, and as an event on the node.
+ * Looks at the security groups of this node's ENIs now and then, and tells what is new: in the log, and as an event on the node. Pods on an ENI
+ * whose group isolates are told too, each once: their ADD succeeded, so that nothing else tells their owner.
+ * Groups of the primary ENI that were changed are those of the next ENI from then on.
  *
  * Seldom, since groups change seldom; soon after a pod was refused because its group is full. Whoever may not describe groups goes
  * without: the node works all the same.
  */
 import { EnactorError, failureOf } from '../core/errors.ts';
-import { type GroupFinding, groupFindings } from '../core/group-findings.ts';
+import { type GroupFinding, groupFindings, sameIds } from '../core/group-findings.ts';
+import type { Lease } from '../core/lease.ts';
+import { sandboxKey } from '../core/sandbox.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Cloud } from '../ports/cloud.ts';
 import type { GroupsReport } from '../ports/introspection.ts';
@@ -26,6 +30,11 @@ export type SecurityGroupWatchParts = {
   readonly configured: () => readonly string[] | null;
   /** Ids of the ENIs that the node manages. */
   readonly managed: () => ReadonlySet<string>;
+  /** Those that the next ENI will have, as the actors know it. */
+  readonly used: () => readonly string[];
+  /** Has the actors look them up anew. */
+  readonly lookAgain: (signal: AbortSignal) => Promise<void>;
+  readonly leases: () => readonly Lease[];
   readonly clock: Clock;
   readonly log: Log;
   readonly nodeName: string;
@@ -37,6 +46,8 @@ export class SecurityGroupWatch {
   readonly #parts: SecurityGroupWatchParts;
   #report: GroupsReport | null = null;
   #told = new Set<string>();
+  /** Sandboxes whose pods have been told, and of which group. */
+  #toldPods = new Set<string>();
 
   constructor(parts: SecurityGroupWatchParts) {
     this.#parts = parts;
@@ -52,6 +63,7 @@ export class SecurityGroupWatch {
     const agoMs = clock.nowMs() - (this.#report?.lookedMs ?? -Infinity);
     const isFull = refusals.list().some(({ code }) => code === 'groupFull');
     if (agoMs >= periodMs || (isFull && agoMs >= SOONEST_MS)) await this.#look(signal);
+    this.#tellPods();
   }
 
   async #look(signal: AbortSignal): Promise<void> {
@@ -80,12 +92,44 @@ export class SecurityGroupWatch {
     notices.tell({ target, type: 'Warning', reason, message: `${says}. What to do: ${whatToDo}.` });
   }
 
+  #tellPods(): void {
+    const { leases, notices } = this.#parts;
+    const isolating = this.#report?.findings.filter(({ case: kind }) => kind === 'isolates') ?? [];
+    const now = new Set<string>();
+    for (const { groupIds, eniIds, says, whatToDo } of isolating)
+      for (const { sandbox, grant } of leases()) {
+        if (!eniIds.includes(grant.eni.eniId)) continue;
+        const key = `${sandboxKey(sandbox)} ${groupIds.join(',')}`;
+        now.add(key);
+        if (this.#toldPods.has(key)) continue;
+        const message = `${says}, and ${grant.address.ipv4} of this pod is on ${grant.eni.eniId}, which is in it. What to do: ${whatToDo}.`;
+        const target = { kind: 'pod', ...sandbox.pod } as const;
+        notices.tell({ target, type: 'Warning', reason: 'SecurityGroupIsolates', message });
+      }
+    this.#toldPods = now;
+  }
+
+  /** The groups of the primary ENI are the next ENI's, also when somebody changes them while the daemon runs. */
+  async #follow(primary: readonly string[], signal: AbortSignal): Promise<void> {
+    const { configured, used, lookAgain, log } = this.#parts;
+    if (configured() !== null || primary.length === 0 || sameIds(primary, used())) return;
+    const before = used();
+    try {
+      await lookAgain(signal);
+      log.info({ before, groups: used() }, 'the primary ENI has other security groups: new ENIs will have them');
+    } catch (thrown) {
+      // Asked again at the next look; what is found now is told all the same.
+      log.debug({ why: failureOf(thrown).detail }, 'the groups of the primary ENI cannot be taken yet');
+    }
+  }
+
   async #findings(signal: AbortSignal): Promise<readonly GroupFinding[]> {
     const { cloud, metadata, managed } = this.#parts;
     const { instanceId } = await metadata.identity(signal);
     const enis = await cloud.describeEnis({ instanceId }, signal);
     const primary = enis.find((eni) => eni.type === 'Primary') ?? null;
     if (primary === null) throw new EnactorError('cloud', 'the primary ENI is not shown');
+    await this.#follow(primary.securityGroupIds, signal);
     const ids = managed();
     const ours = enis.filter((eni) => ids.has(eni.eniId));
     const configured = this.#parts.configured();

@@ -155,6 +155,19 @@ t.test(
         /eni-\S+ is in sg-lab, new ENIs will be in sg-enterprise, as the primary ENI is now/,
       );
       await finds('a group that isolates', /sg-enterprise is of type enterprise: its members do not reach each other/);
+      const { eniId: before } = runtime.enis[0] ?? { eniId: '' };
+      // The first ENI is filled, so that the next one is made: it has the groups that the primary ENI has by now.
+      const room = (await runtime.report()).limits?.ipsPerEni ?? 0;
+      for (let at = 0; at <= room; at += 1) t.equal((await runtime.add(runtime.newPod(`in-group-${at}`))).exitCode, 0);
+      const { eniId: after, securityGroupIds } = runtime.enis.find(({ eniId }) => eniId !== before) ?? {};
+      t.strictSame(securityGroupIds, ['sg-enterprise'], `${after} was made after the change`);
+      const alone = /SecurityGroupIsolates.*members do not reach each other.*of this pod is on/;
+      await eventually('the event of a pod that is isolated', async () => {
+        const on = (await runtime.report()).leases.filter(({ grant }) => grant.eni.eniId === after);
+        return on.length > 0 && on.every(({ sandbox }) => alone.test(eventsOf(runtime, sandbox.pod.name)));
+      });
+      const others = (await runtime.report()).leases.filter(({ grant }) => grant.eni.eniId === before);
+      t.notMatch(eventsOf(runtime, others[0]?.sandbox.pod.name ?? ''), /SecurityGroupIsolates/, 'and of no other');
       const told = /SecurityGroupIsolates.*do not reach each other unless a rule allows it/;
       await eventually('the node’s event', async () => told.test(eventsOf(runtime, runtime.node.name)));
       t.match((await enactor(runtime, 'status')).stdout, /cloud .*sg-enterprise is of type enterprise/);
