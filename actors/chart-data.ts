@@ -79,14 +79,15 @@ function transitionOf({ eventType, target, guard, actions }: Transition): ChartT
   };
 }
 
-/** XState's own events carry the path of their state, which their reader sees anyway. */
+/** XState's own events carry the path of their state, which their reader sees anyway; an actor that was given a name is told by it. */
 function triggerOf(eventType: string): string {
   if (eventType === '') return 'always';
   const [, kind, name = ''] = /^xstate\.(after|done\.actor|done\.state|error\.actor)\.(.+)$/.exec(eventType) ?? [];
   if (kind === 'after') return `after ${name.split('.')[0]}`;
   if (kind === 'done.state') return 'done';
   if (kind === undefined) return eventType;
-  return `${kind === 'done.actor' ? 'done' : 'failed'} ${name === '*' ? 'child' : ''}`.trim();
+  const who = name === '*' ? 'child' : /^\d/.test(name) ? '' : name;
+  return `${kind === 'done.actor' ? 'done' : 'failed'} ${who}`.trim();
 }
 
 function nameOf(named: Named): string {

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { charts } from '../../actors/chart-data.ts';
-import { mermaidOf } from '../../src/cli/chart-mermaid.ts';
+import { mermaidOf } from '../../src/charts/mermaid.ts';
 import { chartLines } from '../../src/cli/node-charts.ts';
 import { plain } from '../../src/lab/view/paint.ts';
 import type { ChartState } from '../../src/ports/chart-data.ts';
