@@ -3,6 +3,7 @@ import type { Config } from './config.ts';
 import { type Change, configKeys, isKeyName, type KeyName, keyNames } from './config-keys.ts';
 import type { Layered } from './config-layers.ts';
 import type { ConfigIssue } from './config-refusal.ts';
+import { saysNothing } from './daemon-mode.ts';
 import { isObject } from './merge-patch.ts';
 import { isUnsaid } from './unsaid.ts';
 
@@ -59,6 +60,7 @@ export function effectiveValue(key: KeyName, { keys, sources }: Layered, config:
   const read = READ_OTHERWISE[key]?.(config);
   const given = keys[key];
   const source = sources[key] ?? 'default';
+  if (saysNothing(config.daemonMode, key)) return { value: null, words: 'not used: daemon_mode is VPC', source };
   if (key === 'pool_period' && given === undefined && !isUnsaid(keys.ip_pool_sync_period))
     return {
       value: keys.ip_pool_sync_period,

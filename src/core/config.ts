@@ -9,7 +9,7 @@ import { isCloudApi } from './api-rates.ts';
 import { type KeyName, keyNames } from './config-keys.ts';
 import { layerOf } from './config-layers.ts';
 import { type ConfigIssue, ConfigRefused } from './config-refusal.ts';
-import { DAEMON_MODES, type DaemonMode, settingsIn } from './daemon-mode.ts';
+import { DAEMON_MODES, type DaemonMode, settingsIn, WITHOUT_ENIS } from './daemon-mode.ts';
 import { duration, period } from './duration-key.ts';
 import { familyOf, parseCidr } from './ip.ts';
 import { keeperKeys, keeperSettingsOf } from './keeper-settings.ts';
@@ -19,7 +19,7 @@ import type { Keys } from './merge-patch.ts';
 import { placementSettingsOf, poolKeys } from './pool-keys.ts';
 import { defaultSettings, type Settings } from './settings.ts';
 import { ignoredKeys, refusalOf, unsupportedKeys } from './terway-keys.ts';
-import { unsaid } from './unsaid.ts';
+import { isUnsaid, unsaid } from './unsaid.ts';
 import type { IPSet } from './wire.ts';
 
 /** Source: Terway refuses more than ten; the cloud allows five per ENI, more by request. */
@@ -231,6 +231,9 @@ function credentialsOf(file: File, refuse: Refuse): CredentialSettings {
 function configFrom(file: File, nodeName: string, notes: readonly ConfigIssue[], refuse: Refuse): Config {
   const more = [...notes];
   const note = (key: KeyName, why: string): void => void more.push({ key, why });
+  if (file.daemon_mode === 'VPC')
+    for (const key of WITHOUT_ENIS)
+      if (!isUnsaid(file[key]) && file[key] !== false) note(key, 'is not used: daemon_mode is VPC');
   const scaled = (ms: number | undefined, otherwise: number): number => {
     const whole = ms ?? otherwise;
     return whole === 0 ? 0 : Math.max(1, Math.round(whole / file.speed));

@@ -148,6 +148,22 @@ t.test('config keys: each default, said aloud, is the same as silence', async (t
   t.ok(defaults.length > 40);
 });
 
+t.test('config values: in mode VPC what is about ENIs holds nothing, whoever says it', async (t) => {
+  const vpc = { daemon_mode: 'VPC', pod_range: ['10.0.0.0/8'] };
+  const { config, layered } = read(file({ ...vpc, min_pool_size: 5, max_pool_size: 9, security_group: 'sg-a' }));
+  const of = (key: string) => configValues(layered, config, null).find((value) => value.key === key);
+  const nothing = { value: null, words: 'not used: daemon_mode is VPC' };
+  t.match(of('max_pool_size'), { ...nothing, source: 'file', note: 'is not used: daemon_mode is VPC' });
+  t.match(of('security_groups'), nothing);
+  t.match(of('vswitches'), { ...nothing, source: 'default', note: null });
+  t.match(of('cool_down'), { value: '30s', words: null, note: null }, 'what is about addresses holds');
+  const shared = read(file({ min_pool_size: 5, max_pool_size: 9 }));
+  t.match(
+    configValues(shared.layered, shared.config, null).find(({ key }) => key === 'max_pool_size'),
+    { value: 9, words: null, note: null },
+  );
+});
+
 t.test('config values: secrets are masked, also those that wait', async (t) => {
   const now = read(file({ speed: 1 }));
   const wanted = read({ source: 'file', keys: { ...pair, access_secret: 'NEWSECRET', speed: 2 } });
