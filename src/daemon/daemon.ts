@@ -132,7 +132,9 @@ export async function runDaemon(
       const pods = new NodePods(systemClock);
       const room = new NodeRoom({
         clock: systemClock,
-        holdMs: settings.fullNodeHoldMs,
+        get holdMs() {
+          return keeper.config.settings.fullNodeHoldMs;
+        },
         get reservationsYield() {
           return keeper.config.settings.reservationsYield;
         },
@@ -143,7 +145,12 @@ export async function runDaemon(
       let groups: SecurityGroupWatch | null = null;
       const asksCloud = config.daemonMode !== 'VPC';
       const cloud = () => (asksCloud ? { ...access.report(), securityGroups: groups?.report() ?? null } : null);
-      told = new ToldBeside({ refusals, pods, room, fullNode: settings.fullNode, cloud });
+      told = new ToldBeside({
+        ...{ refusals, pods, room, cloud },
+        get fullNode() {
+          return keeper.config.settings.fullNode;
+        },
+      });
       const world = nodePorts({ flags, config, access, store, kubernetes: kubernetesLater(connecting), log });
       const ports = settings.readOnly ? { ...world, cloud: readOnlyCloud(world.cloud, news.refused) } : world;
       if (settings.readOnly) log.warn({}, 'read-only mode: nothing is changed in the cloud');
@@ -155,7 +162,7 @@ export async function runDaemon(
       const { nodeName } = flags;
       const ipType = IP_TYPE_OF[config.daemonMode];
       const copies = new PodCopies({ store, kubernetes, nodeName, clock: systemClock, log: log.part('pods'), pods });
-      const status = () => report()?.readiness ?? readinessOf(null, null, settings.fullNode);
+      const status = () => report()?.readiness ?? readinessOf(null, null, keeper.config.settings.fullNode);
       const clock = systemClock;
       const notices = new Notices({ kubernetes, clock, log: log.part('notices') });
       const openGate = ({ serviceCidr, settings: reservations }: Config): void => {
@@ -165,7 +172,7 @@ export async function runDaemon(
         };
         gate.open(
           withAddNotices(backend, {
-            ...{ notices, copies, clock, afterMs: settings.eventAfterMs },
+            ...{ notices, copies, clock, afterMs: reservations.eventAfterMs },
             why: (pod) => introspection()?.why(pod).answer ?? null,
             isServed: (containerId, ifName) => allocator.lease(containerId, ifName) !== null,
           }),
@@ -188,7 +195,10 @@ export async function runDaemon(
       void every(NOTICES_MS, end, () => notices.write(end));
       const { writes } = kubernetes;
       const herald = new NodeHerald({
-        ...{ writes, nodeName, settings, report, notices, clock, log: log.part('herald') },
+        ...{ writes, nodeName, report, notices, clock, log: log.part('herald') },
+        get settings() {
+          return keeper.config.settings;
+        },
         census: () => pods.census(),
         fraction: Math.random,
       });
@@ -196,7 +206,10 @@ export async function runDaemon(
       void every(heraldMs, end, () => herald.tell(end));
       const leases = () => report()?.leases ?? [];
       const annotator = new PodAnnotator({ writes, copies, leases, clock, log: log.part('herald') });
-      if (settings.patchPodIps) void every(heraldMs, end, () => annotator.annotate(end));
+      const annotate = async () => {
+        if (keeper.config.settings.patchPodIps) await annotator.annotate(end);
+      };
+      void every(heraldMs, end, annotate);
       if (settings.eniDevicePlugin) {
         const count = () => system?.introspection.report().limits?.enis ?? null;
         const devices = { resource: 'aliyun/eni', endpoint: 'enactor-eni.sock', prefix: 'eni-', count };

@@ -2,7 +2,7 @@
  * G5: the kubelet takes more pods than the node has addresses, so the scheduler sends pods that can only fail. The real daemon against the lab's
  * API server, and a toy scheduler that looks at taints and extended resources as the real one does, and prefers this node.
  *
- * By the taint first (pods ask for nothing), then by the extended resource with the taint switched off. What the daemon tells is looked at on
+ * By the taint first (pods ask for nothing), then by the extended resource with the taint switched off, while the daemon runs. What the daemon tells is looked at on
  * the way: condition, annotations, events of pods and node; and that nobody else's taint or condition is touched. (B30: full, and well.)
  */
 import '../lab/in-box.ts';
@@ -109,7 +109,7 @@ const quick = {
 t.test('G5: a full node is tainted, says so, and the pod too many goes elsewhere', async (t) => {
   const here = await machine(t, quick, { topology: defaultTopology('lab.small', 1) });
   withNodes(here);
-  let daemon = here.start();
+  const daemon = here.start();
   await daemon.serving();
   await daemon.until(async () => conditionOf(node(here), 'SufficientIP')?.status === 'True');
   const capacity = (await daemon.report()).pool?.capacity ?? 0;
@@ -172,12 +172,9 @@ t.test('G5: a full node is tainted, says so, and the pod too many goes elsewhere
     await call(here.paths.jsonSocket, 'ReleaseIP', pod);
     here.removePod(pod);
   }
-  await daemon.stop();
   const conf = join(here.dir, 'eni_conf');
   const other = { ...JSON.parse(readFileSync(conf, 'utf8')), full_node: 'ignore', address_resource: ADDRESS };
-  writeFileSync(conf, JSON.stringify(other));
-  daemon = here.start();
-  await daemon.serving();
+  writeFileSync(conf, JSON.stringify(other)); // under the running daemon
   const offered = () => part(node(here), 'status', 'capacity', ADDRESS);
   await daemon.until(async () => offered() === String(capacity));
   t.equal(part(node(here), 'status', 'capacity', 'pods'), '64', 'other capacities stay');
