@@ -25,7 +25,7 @@ const layers = {
   '^src/plugin/': ['^src/(core|ports|plugin)/', '^src/adapters/(netlink|datapath|http)/', ...anyPackage],
   '^src/daemon/': ['^src/(core|ports|adapters|daemon)/', '^(statecharts|actors)/', ...anyPackage],
   '^src/lab/': ['^src/(core|ports|adapters|vpc|lab)/', ...anyPackage],
-  '^src/cli/': ['^src/(core|ports|adapters|lab|charts|cli)/', '^(statecharts|actors)/', ...anyPackage],
+  '^src/cli/': ['^src/(core|ports|adapters|lab|charts|cli)/', '^src/vpc/instance-types', '^(statecharts|actors)/', ...anyPackage],
   '^test/': ['.*'],
 };
 

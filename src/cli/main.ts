@@ -10,6 +10,8 @@ import { eniCommand } from './commands/eni.ts';
 import { eventsCommand, journalCommand } from './commands/events.ts';
 import { labCommand } from './commands/lab.ts';
 import { leasesCommand } from './commands/leases.ts';
+import { planCommand } from './commands/plan.ts';
+import { simulateCommand } from './commands/simulate.ts';
 import { statusCommand } from './commands/status.ts';
 import { supportCommand } from './commands/support.ts';
 import { tellCommands } from './commands/tell.ts';
@@ -27,7 +29,7 @@ const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
   ],
   'Its actors:': [watchCommand, actorsCommand, eventsCommand, journalCommand, chartsCommand],
   'As terway-cli has them:': [terwayCommands],
-  'Without a node:': [labCommand, completionCommand],
+  'Without a node:': [labCommand, simulateCommand, planCommand, completionCommand],
 };
 
 function program(done: Done): Command {

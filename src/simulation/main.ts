@@ -21,6 +21,21 @@ const PROGRESS_MS = 5_000;
 const SHORTENED_MAX = 3;
 const SEED_MAX = 1_000_000_000;
 
+const USAGE = `Usage: simulate [options]
+
+  --seeds <count>      so many seeds, one after the other (100)
+  --seed <number>      the first of them; a random one, which is printed, when left out
+  --steps <count>      at least so many steps in each (2000)
+  --hazards <names>    only these of ${HAZARDS.join(', ')}; or all
+  --stack <name>       ${STACKS.join(', ')}
+  --days <count>       one world of so many days instead, in which keys, tokens and reservations end and are renewed
+  --trace              every step, of one seed
+  --uncovered          the states and transitions that were not visited
+  --json               {seeds, steps, checks, violations, statesCovered, transitionsCovered}
+
+Exit codes: 0 no violation, 1 one, printed with a shortened plan that still shows it, 2 wrong usage.
+`;
+
 type Arguments = {
   readonly first: number;
   readonly count: number;
@@ -197,9 +212,12 @@ async function simulateDays(seed: number, days: number, trace: boolean): Promise
 if (!isMainThread) serveSeeds();
 else {
   try {
-    const given = argumentsOf(process.argv.slice(2));
-    process.exitCode =
-      given.days === null ? await simulate(given) : await simulateDays(given.first, given.days, given.trace);
+    if (process.argv.includes('--help')) process.stdout.write(USAGE);
+    else {
+      const given = argumentsOf(process.argv.slice(2));
+      process.exitCode =
+        given.days === null ? await simulate(given) : await simulateDays(given.first, given.days, given.trace);
+    }
   } catch (error) {
     if (!(error instanceof RangeError) && !(error instanceof TypeError)) throw error;
     process.stderr.write(`simulate: ${error.message}\n`);
