@@ -25,7 +25,14 @@ const layers = {
   '^src/plugin/': ['^src/(core|ports|plugin)/', '^src/adapters/(netlink|datapath|http)/', ...anyPackage],
   '^src/daemon/': ['^src/(core|ports|adapters|daemon)/', '^(statecharts|actors)/', ...anyPackage],
   '^src/lab/': ['^src/(core|ports|adapters|vpc|lab)/', ...anyPackage],
-  '^src/cli/': ['^src/(core|ports|adapters|lab|charts|cli)/', '^src/vpc/instance-types', '^(statecharts|actors)/', ...anyPackage],
+  // The page in the browser: what it shares with its server is types and pure code.
+  '^src/inspect/page/': ['^src/(core|ports|charts)/', '^src/inspect/(page/|told\\.ts$)'],
+  '^src/inspect/': [
+    '^src/(core|ports|charts|adapters|inspect|simulation)/',
+    '^(statecharts|actors)/',
+    ...anyPackage,
+  ],
+  '^src/cli/': ['^src/(core|ports|adapters|lab|charts|inspect|cli)/', '^src/vpc/instance-types', '^(statecharts|actors)/', ...anyPackage],
   '^test/': ['.*'],
 };
 

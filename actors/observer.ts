@@ -35,7 +35,8 @@ export class Observer {
   watch(root: AnyActorRef, listener: Listener, options: WatchOptions): () => void {
     const watcher: Watcher = { listener, options, seq: 0 };
     this.#watchers.add(watcher);
-    for (const actor of everyActor(root)) this.#tell(watcher, actorNews(actor));
+    for (const actor of everyActor(root))
+      this.#tell(watcher, { ...actorNews(actor), ...(options.context ? contextOf(actor.getSnapshot()) : {}) });
     return () => this.#watchers.delete(watcher);
   }
 
@@ -48,8 +49,8 @@ export class Observer {
     const news = newsOf(event);
     if (news === null) return;
     for (const watcher of this.#watchers) {
-      const told = news.kind === 'state' && watcher.options.context ? { ...news, ...contextOf(event) } : news;
-      this.#tell(watcher, told);
+      const seen = watcher.options.context ? snapshotIn(event) : undefined;
+      this.#tell(watcher, seen === undefined ? news : { ...news, ...contextOf(seen) });
     }
   }
 
@@ -91,7 +92,8 @@ function newsOf(event: InspectionEvent): News | null {
   }
   if (event.type !== '@xstate.snapshot') return null;
   const { value, status } = event.snapshot as ObservedSnapshot;
-  return { kind: 'state', actor: pathOf(actor), state: value === undefined ? null : statePath(value), status };
+  const state = value === undefined ? null : statePath(value);
+  return { kind: 'state', actor: pathOf(actor), state, status, by: event.event.type };
 }
 
 function actorNews(actor: AnyActorRef): News {
@@ -101,8 +103,13 @@ function actorNews(actor: AnyActorRef): News {
   return { kind: 'actor', actor: pathOf(actor), chart: chartOf(actor), state };
 }
 
-function contextOf(event: InspectionEvent): { context?: unknown } {
-  if (event.type !== '@xstate.snapshot') return {};
-  const { context } = event.snapshot as ObservedSnapshot;
+/** What an actor has become, or is when it is told of. */
+function snapshotIn(event: InspectionEvent): unknown {
+  if (event.type === '@xstate.snapshot') return event.snapshot;
+  return event.type === '@xstate.actor' ? (event.actorRef as AnyActorRef).getSnapshot() : undefined;
+}
+
+function contextOf(snapshot: unknown): { context?: unknown } {
+  const { context } = (snapshot ?? {}) as Partial<ObservedSnapshot>;
   return context === undefined ? {} : { context: bounded(context) };
 }

@@ -15,6 +15,8 @@ export type Inspected =
       /** The chart's id; null for a call, a timer or a watch that a chart has invoked. */
       readonly chart: string | null;
       readonly state: string | null;
+      /** Bounded, and only when it was asked for. */
+      readonly context?: unknown;
     })
   /** It was told something; `from` is null for what came from outside. */
   | (Seen & {
@@ -27,6 +29,8 @@ export type Inspected =
       readonly kind: 'state';
       readonly state: string | null;
       readonly status: string;
+      /** The type of the event that led to it. */
+      readonly by: string;
       /** Bounded, and only when it was asked for. */
       readonly context?: unknown;
     });

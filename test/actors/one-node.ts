@@ -2,7 +2,7 @@
  * One node's actors over the real SDK, HTTP and the simulated cloud in its fast profile; store and kernel are the fakes of their ports.
  */
 import { randomUUID } from 'node:crypto';
-import type { AnyActorRef } from 'xstate';
+import type { AnyActorRef, InspectionEvent } from 'xstate';
 import { startNode } from '../../actors/node.ts';
 import { ecsCloud } from '../../src/adapters/ecs/ecs-cloud.ts';
 import { readOnlyCloud } from '../../src/adapters/ecs/read-only-cloud.ts';
@@ -46,6 +46,8 @@ export async function oneNode(options: {
   topology?: Topology;
   profile?: Profile;
   log?: Log;
+  /** Told of what XState tells of the actors. */
+  inspect?: (event: InspectionEvent) => void;
   kernel?: FakeKernel;
   /** Default: knows no pod. Whoever looks for the pods of leases then finds their namespaces there yet. */
   kubernetes?: Kubernetes;
@@ -89,7 +91,9 @@ export async function oneNode(options: {
     const endpoint = new URL(cloud.url).host;
     return startNode({
       settings,
-      inspect: ({ actorRef }) => {
+      inspect: (event) => {
+        options.inspect?.(event);
+        const { actorRef } = event;
         if ('id' in actorRef && actorRef.id === ENI_FACTORY) factory = actorRef as AnyActorRef;
       },
       ports: {

@@ -208,7 +208,7 @@ t.test(
   async (t) => {
     const tap = new LogTap(() => {});
     const all: Inspected[] = ['node', 'node/eniFactory/eni:1', 'node/eniFactory/eni:10'].map((actor, seq) => {
-      return { seq, atMs: 0, kind: 'state', actor, state: 's', status: 'active' };
+      return { seq, atMs: 0, kind: 'state', actor, state: 's', status: 'active', by: 'e' };
     });
     const watch: Introspection['watch'] = (listener) => {
       for (const event of all) listener(event);
