@@ -64,6 +64,10 @@ export type Config = {
   /** Whether what comes in by the primary interface is answered by it. */
   readonly replyPaths: boolean;
   readonly daemonMode: DaemonMode;
+  /** Pods on shared ENIs get an ipvlan slave of theirs. */
+  readonly ipvlan: boolean;
+  /** Prefixes that pods on the network itself reach through the host; null: the plugin's own list. */
+  readonly hostStackCidrs: readonly string[] | null;
   /** Mode VPC: the prefixes in which addresses of pods are routed as they are. */
   readonly podRange: readonly string[];
   readonly logLevel: LogLevel;
@@ -72,6 +76,9 @@ export type Config = {
   /** What was read otherwise than it was written. */
   readonly notes: readonly ConfigIssue[];
 };
+
+/** Terway writes them in any case. `datapathv2` is veth with Cilium behind it. */
+const VIRTUAL_TYPES: readonly string[] = ['veth', 'ipvlan'];
 
 const count = z.int().min(0).max(100_000);
 const id = z.string().min(1);
@@ -143,6 +150,17 @@ const schema = z.strictObject({
     .min(1)
     .default(['device']),
   reply_paths: z.boolean().default(true),
+  eniip_virtual_type: unsaid(
+    z
+      .string()
+      .refine(
+        (text) => VIRTUAL_TYPES.includes(text.toLowerCase()),
+        'is neither Veth nor IPVlan, and others are not supported',
+      ),
+  ),
+  host_stack_cidrs: unsaid(
+    z.array(z.string().refine(isPrefix, 'is no prefix, as in 169.254.20.10/32')).max(PREFIXES_MAX),
+  ),
   daemon_mode: z.enum(DAEMON_MODES).default('ENIMultiIP'),
   pod_range: unsaid(z.array(z.string().refine(isPrefix, 'is no prefix, as in 10.0.0.0/8')).max(PREFIXES_MAX)),
   speed: z.number().positive().max(1_000_000).default(1),
@@ -294,6 +312,11 @@ function configFrom(file: File, nodeName: string, notes: readonly ConfigIssue[],
   const podRange = file.pod_range ?? [];
   if (file.daemon_mode === 'VPC' && podRange.length === 0)
     refuse('pod_range', 'is missing: daemon_mode VPC needs to know where addresses of pods are routed');
+  const ipvlan = file.eniip_virtual_type?.toLowerCase() === 'ipvlan';
+  if (ipvlan && file.daemon_mode !== 'ENIMultiIP')
+    note('eniip_virtual_type', `has no effect in daemon_mode ${file.daemon_mode}`);
+  if (ipvlan && file.daemon_mode === 'ENIMultiIP' && file.service_cidr === undefined)
+    refuse('service_cidr', 'is missing: pods with ipvlan reach services through the host');
   return {
     settings: settingsIn(file.daemon_mode, settings),
     credentials: credentialsOf(file, refuse),
@@ -303,6 +326,8 @@ function configFrom(file: File, nodeName: string, notes: readonly ConfigIssue[],
     eniLinkKinds: file.eni_link_kinds,
     debugCommands: file.debug_commands,
     replyPaths: file.reply_paths,
+    ipvlan,
+    hostStackCidrs: file.host_stack_cidrs ?? null,
     daemonMode: file.daemon_mode,
     podRange,
     logLevel: file.log_level,

@@ -15,7 +15,13 @@ const STAGING_NAME = '.enactor';
 /** Elsewhere the file may still be finished. */
 const NOT_HERE: readonly unknown[] = ['EXDEV', 'EROFS', 'EACCES', 'EPERM', 'ENOSPC'];
 
-export type Conflist = { readonly daemonSocket: string; readonly dataDir: string; readonly mtu: number };
+export type Conflist = {
+  readonly daemonSocket: string;
+  readonly dataDir: string;
+  readonly mtu: number;
+  readonly eniip_virtual_type?: string;
+  readonly host_stack_cidrs?: readonly string[];
+};
 
 export function conflistText(conflist: Conflist): string {
   const plugin = { type: 'enactor-cni', capabilities: { bandwidth: true }, ...conflist };

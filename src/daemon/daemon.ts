@@ -10,12 +10,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { refuseNewerStore } from '../../actors/claim-store.ts';
 import { letHeldBackGo } from '../../actors/held-back.ts';
 import { type NodeSystem, startNode } from '../../actors/node.ts';
+import { makesIpvlan } from '../adapters/datapath/ipvlan-network.ts';
 import { offerDevices } from '../adapters/device-plugin/device-plugin.ts';
 import { readOnlyCloud } from '../adapters/ecs/read-only-cloud.ts';
 import { connectKubernetes } from '../adapters/kubernetes/kubernetes-api.ts';
 import type { RootLog } from '../adapters/logging/json-log.ts';
 import type { LogTap } from '../adapters/logging/log-tap.ts';
 import { NodeMetrics } from '../adapters/metrics/node-metrics.ts';
+import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
 import type { Config } from '../core/config.ts';
 import { EnactorError } from '../core/errors.ts';
 import { HEARTBEAT_PERIOD_MS } from '../core/heartbeat.ts';
@@ -27,6 +29,7 @@ import { systemClock } from './clock.ts';
 import { cloudAccess } from './cloud-access.ts';
 import { ConfigKeeper, type Take } from './config-keeper.ts';
 import { CONFLIST_NAME, installConflist } from './conflist.ts';
+import { tellConnection } from './connection-news.ts';
 import { type Exclusive, exclusive } from './exclusive.ts';
 import type { Flags } from './flags.ts';
 import { followConfig, hearOverlay } from './follow-config.ts';
@@ -193,6 +196,10 @@ export async function runDaemon(
       const heldBack = { ...system, host: ports.host, kubernetes, store, nodeName: flags.nodeName, log };
       void copies.follow(end);
       void every(NOTICES_MS, end, () => notices.write(end));
+      tellConnection({
+        ...{ config, nodeName, notices, log },
+        makesIpvlan: () => makesIpvlan(openKoffiLibc()),
+      });
       const { writes } = kubernetes;
       const herald = new NodeHerald({
         ...{ writes, nodeName, report, notices, clock, log: log.part('herald') },
@@ -309,7 +316,13 @@ async function serve(flags: Flags, config: Config, log: RootLog, system: NodeSys
   log.info({ ms: Math.round(performance.now()), ...memory() }, 'node serving');
   const directory = flags.cniConfDir;
   if (directory === null) return;
-  const conflist = { daemonSocket: flags.jsonSocket, dataDir: flags.dataDir, mtu: config.settings.mtu };
+  const conflist = {
+    daemonSocket: flags.jsonSocket,
+    dataDir: flags.dataDir,
+    mtu: config.settings.mtu,
+    ...(config.ipvlan && { eniip_virtual_type: 'IPVlan' }),
+    ...(config.hostStackCidrs !== null && { host_stack_cidrs: config.hostStackCidrs }),
+  };
   const path = join(directory, CONFLIST_NAME);
   let first = true;
   await every(CONFLIST_MS, end, async () => {

@@ -40,6 +40,7 @@ export function nodePorts({ flags, config, access, store, kubernetes, log }: Nod
     ipv6: config.settings.ipStack === 'dual',
     replyPaths: config.replyPaths,
   });
+  if (config.ipvlan) kernel.masqueradeServices();
   const shared = {
     cloud,
     metadata,

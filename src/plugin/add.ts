@@ -6,13 +6,14 @@
  * failure in the kernel only we know, so that event is ours, after everything else and bounded.
  */
 import type { BackendError } from '../adapters/http/backend-client.ts';
+import { familyOf } from '../core/ip.ts';
 import type { Sandbox } from '../core/sandbox.ts';
 import { CNI_CODE, CniError, cniErrorOf } from './cni-error.ts';
 import { daemonFailure } from './daemon-calls.ts';
 import { dropDeletionNote, writeDeletionNote } from './deletion-notes.ts';
 import { wantedFrom } from './net-conf.ts';
 import { parsePodArgs } from './pod-args.ts';
-import type { OpenPod } from './pod-datapath.ts';
+import type { Connection, OpenPod, PodDatapath } from './pod-datapath.ts';
 import { type AddOutcome, addResult, earlierIn } from './result.ts';
 import { refuseOwnNetns, sandboxOf, stopIfAsked, type VerbContext } from './verb.ts';
 
@@ -47,9 +48,11 @@ async function allocateAndAttach(context: VerbContext, sandbox: Sandbox, pod: Op
     const wanted = wantedFrom(reply, sandbox, configuration);
     const made = pod.attach(wanted);
     log.debug({ ...made, ips: wanted.ips, routeTable: wanted.routeTable }, 'pod attached');
-    const { ips, defaultRoute, mtu } = wanted;
+    if (made.vethInstead !== undefined) await daemon.otherwise(sandbox, insteadOfIpvlan(made.vethInstead));
+    const { ips, defaultRoute, mtu, connection } = wanted;
     const { ifName, netns } = sandbox;
-    return { ...made, ips, mtu, defaultRoute, ifName, netns, gateway: datapath.gateway };
+    const gateway = made.vethInstead === undefined ? gatewaysOf(connection, datapath.gateway) : datapath.gateway;
+    return { ...made, ips, mtu, defaultRoute, ifName, netns, gateway };
   } catch (error) {
     // Another ADD of this very sandbox was faster (they look before they ask, so both found nothing): it lives by the same lease.
     if (pod.isMade(sandbox)) {
@@ -61,6 +64,20 @@ async function allocateAndAttach(context: VerbContext, sandbox: Sandbox, pod: Op
     await daemon.failed(sandbox, cause.message);
     throw cause;
   }
+}
+
+/** What is said of a pod behind a pair although ipvlan is configured: an agent that enforces policies is set up for one of the two. */
+function insteadOfIpvlan(why: string): string {
+  return (
+    `${why}: this pod has a veth pair although eniip_virtual_type is IPVlan. Network policies that an agent enforces on ipvlan devices (eBPF) are ` +
+    'no longer enforced on it; those of an agent that filters cali devices of the host (Felix) are'
+  );
+}
+
+function gatewaysOf(connection: Connection, ofPair: PodDatapath['gateway']): PodDatapath['gateway'] {
+  if (connection.kind === 'veth') return ofPair;
+  const told = Object.fromEntries(connection.gateways.map((ip) => [familyOf(ip), ip]));
+  return { ...ofPair, ...told };
 }
 
 /** Never throws: what goes wrong here is logged, and the runtime's DEL will come too. */

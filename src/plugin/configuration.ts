@@ -30,7 +30,9 @@ export type Configuration = {
   readonly debug: boolean;
   /** What the runtime passes of the pod's annotations, by the capability `bandwidth`. */
   readonly shaping: Shaping;
-  /** Prefixes that a pod with an ENI of its own reaches through the host, beside services and the node. Terway's key. */
+  /** Terway's `eniip_virtual_type`: pods on a shared ENI get an ipvlan slave of it, where the kernel makes such. */
+  readonly ipvlan: boolean;
+  /** Prefixes that a pod on the network itself reaches through the host, beside services and the node. Terway's key. */
   readonly hostStackCidrs: readonly string[];
   /** As it came; undefined when absent. */
   readonly prevResult: unknown;
@@ -59,6 +61,7 @@ export function parseConfiguration(bytes: Buffer): Configuration {
     logFile: textKey(json, 'logFile') || null,
     debug: booleanKey(json, 'debug'),
     shaping: shapingIn(json),
+    ipvlan: ipvlanIn(json),
     hostStackCidrs: hostStackCidrs(json),
     prevResult: json.prevResult ?? undefined,
     attachments: json['cni.dev/valid-attachments'] ?? json['cni.dev/attachments'] ?? undefined,
@@ -125,6 +128,17 @@ function shapingIn(json: Json): Shaping {
     return rate;
   });
   return shapingFromBits({ ingress: ingress ?? 0, egress: egress ?? 0 });
+}
+
+/** Written in any case, as Terway takes it. */
+function ipvlanIn(json: Json): boolean {
+  const type = textKey(json, 'eniip_virtual_type').toLowerCase();
+  if (!['', 'veth', 'ipvlan'].includes(type))
+    throw invalidKey(
+      'eniip_virtual_type',
+      `is ${JSON.stringify(json.eniip_virtual_type)}; Veth and IPVlan are supported`,
+    );
+  return type === 'ipvlan';
 }
 
 /** Source: NodeLocal DNSCache listens on this address. */

@@ -4,6 +4,7 @@
  */
 import { ExclusiveNetwork } from '../adapters/datapath/exclusive-network.ts';
 import { type ExclusivePlan, exclusivePlan } from '../adapters/datapath/exclusive-plan.ts';
+import { IpvlanNetwork } from '../adapters/datapath/ipvlan-network.ts';
 import { nodeAddresses } from '../adapters/datapath/node-addresses.ts';
 import type { PodNamespace } from '../adapters/datapath/pod-namespace.ts';
 import { type Attached, PodNetwork } from '../adapters/datapath/pod-network.ts';
@@ -30,7 +31,11 @@ export interface Connector<Kind extends ConnectionKind> {
 export type Connectors = { readonly [Kind in ConnectionKind]: Connector<Kind> };
 
 export function connectors(libc: Libc): Connectors {
-  return { veth: byVeth(new PodNetwork(libc)), exclusive: byOwnEni(libc, new ExclusiveNetwork(libc)) };
+  return {
+    veth: byVeth(new PodNetwork(libc)),
+    exclusive: byOwnEni(libc, new ExclusiveNetwork(libc)),
+    ipvlan: byIpvlan(libc, new IpvlanNetwork(libc)),
+  };
 }
 
 /** The one connector, with its kind forgotten: what it is given is what it was looked up by. */
@@ -56,7 +61,17 @@ function byOwnEni(libc: Libc, network: ExclusiveNetwork): Connector<'exclusive'>
   };
 }
 
-function planOf(libc: Libc, wanted: Wanted<'exclusive'>): ExclusivePlan {
+function byIpvlan(libc: Libc, network: IpvlanNetwork): Connector<'ipvlan'> {
+  // Its neighbours on the same ENI are reached through the slave alone: no gateway sends a packet back where it came from.
+  const plan = (wanted: Wanted<'ipvlan'>) => planOf(libc, wanted, wanted.connection.subnets);
+  return {
+    attach: (wanted, namespace) => network.attach(plan(wanted), namespace),
+    verify: (wanted, namespace) => network.verify(plan(wanted), namespace),
+    leave: (sandbox, namespace) => network.detach(sandbox, namespace),
+  };
+}
+
+function planOf(libc: Libc, wanted: Wanted<'exclusive' | 'ipvlan'>, subnets: readonly string[] = []): ExclusivePlan {
   const host = new Netlink(libc);
   try {
     const { mac, gateways, throughHost } = wanted.connection;
@@ -64,6 +79,7 @@ function planOf(libc: Libc, wanted: Wanted<'exclusive'>): ExclusivePlan {
       ...wanted,
       eniMac: mac,
       gateways,
+      subnets,
       throughHost: [...nodeAddresses(host), ...throughHost],
     });
   } finally {

@@ -106,13 +106,22 @@ export class DaemonCalls {
   }
 
   /** Tells the pod's owner why it has no network. Never rejects and never waits long. */
-  async failed(sandbox: Sandbox, message: string): Promise<void> {
+  failed(sandbox: Sandbox, message: string): Promise<void> {
+    return this.#event(POD, sandbox, 'AllocIPFailed', message);
+  }
+
+  /** Tells pod and node of a pod that is connected otherwise than configured. Never rejects and never waits long. Source: Terway's reason. */
+  async otherwise(sandbox: Sandbox, message: string): Promise<void> {
+    await Promise.all([POD, NODE].map((target) => this.#event(target, sandbox, 'VirtualModeChanged', message)));
+  }
+
+  async #event(target: number, sandbox: Sandbox, reason: string, message: string): Promise<void> {
     const event = {
-      EventTarget: 1,
+      EventTarget: target,
       EventType: 1,
       K8sPodName: sandbox.pod.name,
       K8sPodNamespace: sandbox.pod.namespace,
-      Reason: 'AllocIPFailed',
+      Reason: reason,
       Message: message,
     };
     await this.#client.call('RecordEvent', event, { timeoutMs: this.#limits.eventMs }).catch(() => {});
@@ -131,6 +140,9 @@ export class DaemonCalls {
     }
   }
 }
+
+/** Targets of an event. */
+const [NODE, POD] = [0, 1];
 
 /** The daemon's own words are the first cause and come first. */
 export function daemonFailure(error: unknown, what: string): CniError {

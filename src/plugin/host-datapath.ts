@@ -1,5 +1,6 @@
 /** Port PodDatapath over the kernel of this machine. */
 import { SERVICE_IF_NAME } from '../adapters/datapath/exclusive-plan.ts';
+import { NoIpvlanError } from '../adapters/datapath/ipvlan-network.ts';
 import { isOwnNetns, PodNamespace } from '../adapters/datapath/pod-namespace.ts';
 import { PodNetwork } from '../adapters/datapath/pod-network.ts';
 import { POD_GATEWAY } from '../adapters/datapath/pod-plan.ts';
@@ -9,7 +10,7 @@ import type { Libc } from '../adapters/netlink/libc.ts';
 import type { Sandbox } from '../core/sandbox.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
 import { type Connectors, connectorFor, connectors } from './connectors.ts';
-import type { OpenPod, PodDatapath } from './pod-datapath.ts';
+import type { OpenPod, PodDatapath, PodMade, PodWanted } from './pod-datapath.ts';
 
 export function hostDatapath(libc: Libc): PodDatapath {
   const network = new PodNetwork(libc);
@@ -61,10 +62,32 @@ function openPod(libc: Libc, kinds: Connectors, netns: string): OpenPod {
       const { podMac } = sandboxDevice(sandbox);
       return [sandbox.ifName, SERVICE_IF_NAME].some((name) => namespace.netlink.linkByName(name)?.mac === podMac);
     },
-    attach: (wanted) => connectorFor(kinds, wanted).attach(wanted, namespace),
-    verify: (wanted) => connectorFor(kinds, wanted).verify(wanted, namespace),
+    attach: (wanted) => attached(kinds, wanted, namespace),
+    verify: (wanted) => {
+      const made = asMade(wanted, namespace);
+      return connectorFor(kinds, made).verify(made, namespace);
+    },
     close: () => namespace.close(),
   };
+}
+
+/** Where the kernel makes no ipvlan devices the pod gets a pair: it works, and whoever started it hears why (add.ts). Source: Terway, VirtualModeChanged. */
+function attached(kinds: Connectors, wanted: PodWanted, namespace: PodNamespace): PodMade {
+  try {
+    return connectorFor(kinds, wanted).attach(wanted, namespace);
+  } catch (error) {
+    if (!(error instanceof NoIpvlanError)) throw error;
+    return { ...kinds.veth.attach({ ...wanted, connection: { kind: 'veth' } }, namespace), vethInstead: error.message };
+  }
+}
+
+/** An ipvlan pod that got a pair after all, or is older than the configuration, is to be as it was made. */
+function asMade(wanted: PodWanted, { netlink }: PodNamespace): PodWanted {
+  if (wanted.connection.kind === 'exclusive') return wanted;
+  const { sandbox } = wanted;
+  const link = netlink.linkByName(sandbox.ifName);
+  const byPair = link?.kind === 'veth' && link.mac === sandboxDevice(sandbox).podMac;
+  return byPair ? { ...wanted, connection: { kind: 'veth' } } : wanted;
 }
 
 function openNamespace(libc: Libc, netns: string): PodNamespace {

@@ -23,7 +23,7 @@ type Reply = Pick<AllocIPReply, 'IPType' | 'NetConfs'>;
 export function wantedFrom(
   reply: Reply,
   sandbox: Sandbox,
-  { mtu, shaping, hostStackCidrs }: Pick<Configuration, 'mtu' | 'shaping' | 'hostStackCidrs'>,
+  { mtu, shaping, hostStackCidrs, ipvlan }: Pick<Configuration, 'mtu' | 'shaping' | 'hostStackCidrs' | 'ipvlan'>,
 ): PodWanted {
   const conf = reply.NetConfs?.find(({ IfName }) => IfName === undefined || IfName === '' || IfName === sandbox.ifName);
   if (conf === undefined) throw incomplete(`${sandbox.ifName} config is missing`);
@@ -45,12 +45,15 @@ export function wantedFrom(
     mtu: conf.ENIInfo?.Mtu || mtu || DEFAULT_MTU,
     defaultRoute: conf.DefaultRoute === true,
     shaping: { ...ratesOf(conf), ...shaping },
-    connection: connectionOf(type, conf, hostStackCidrs),
+    connection: connectionOf(type, ipvlan, conf, hostStackCidrs),
   };
 }
 
-function connectionOf(type: number, conf: NetConf, hostStackCidrs: readonly string[]): Connection {
-  return type === IP_TYPE.vpcEni ? { kind: 'exclusive', ...onEni(conf, hostStackCidrs) } : { kind: 'veth' };
+function connectionOf(type: number, ipvlan: boolean, conf: NetConf, hostStackCidrs: readonly string[]): Connection {
+  if (type === IP_TYPE.vpcEni) return { kind: 'exclusive', ...onEni(conf, hostStackCidrs) };
+  // An address of the node's own prefix is on no ENI.
+  if (type === IP_TYPE.eniMultiIp && ipvlan) return { kind: 'ipvlan', ...onEni(conf, hostStackCidrs) };
+  return { kind: 'veth' };
 }
 
 function onEni({ BasicInfo, ENIInfo }: NetConf, hostStackCidrs: readonly string[]): OnEni {
@@ -60,7 +63,14 @@ function onEni({ BasicInfo, ENIInfo }: NetConf, hostStackCidrs: readonly string[
   const gateways = [IPv4, IPv6].map((text) => canonicalIp(text)).filter((ip) => ip !== null);
   if (gateways.length === 0) throw incomplete('no gateway of the ENI');
   const { IPv4: service = '', IPv6: service6 = '' } = BasicInfo?.ServiceCIDR ?? {};
-  return { mac, gateways, throughHost: [service, service6, ...hostStackCidrs].filter((cidr) => cidr !== '') };
+  const { IPv4: subnet = '', IPv6: subnet6 = '' } = BasicInfo?.PodCIDR ?? {};
+  const said = (cidr: string) => cidr !== '';
+  return {
+    mac,
+    gateways,
+    subnets: [subnet, subnet6].filter(said),
+    throughHost: [service, service6, ...hostStackCidrs].filter(said),
+  };
 }
 
 /** The MACs of the ENIs that the reply gives to the interface alone. */

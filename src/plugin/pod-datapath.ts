@@ -17,9 +17,9 @@ export type PodWanted = {
 
 /**
  * How a pod is connected: by a pair to the host, which routes for it (`veth`; also of the node's own prefix), or by a device on the network itself,
- * with a pair for what has to go through the host: the ENI's own, moved into the pod (`exclusive`).
+ * with a pair for what has to go through the host: the ENI's own, moved into the pod (`exclusive`), or a slave of one that pods share (`ipvlan`).
  */
-export type Connection = { readonly kind: 'veth' } | ({ readonly kind: 'exclusive' } & OnEni);
+export type Connection = { readonly kind: 'veth' } | ({ readonly kind: 'exclusive' | 'ipvlan' } & OnEni);
 
 export type ConnectionKind = Connection['kind'];
 
@@ -28,6 +28,8 @@ export type OnEni = {
   readonly mac: string;
   /** The vSwitch's, of each family that the pod has an address of. */
   readonly gateways: readonly string[];
+  /** The vSwitch's prefixes, of the same families. */
+  readonly subnets: readonly string[];
   /** Prefixes that go through the host, beside the node itself. */
   readonly throughHost: readonly string[];
 };
@@ -49,12 +51,20 @@ export interface PodDatapath {
   detach(sandbox: Sandbox, held: Held): void;
 }
 
+export type PodMade = {
+  readonly hostName: string;
+  readonly hostMac: string;
+  readonly podMac: string;
+  /** Why it is connected by a pair and not as wanted; absent: it is as wanted. */
+  readonly vethInstead?: string;
+};
+
 export interface OpenPod {
   hasInterface(ifName: string): boolean;
   /** The interface is there and is one that an ADD of this sandbox made. */
   isMade(sandbox: Sandbox): boolean;
   /** All or nothing. */
-  attach(wanted: PodWanted): { readonly hostName: string; readonly hostMac: string; readonly podMac: string };
+  attach(wanted: PodWanted): PodMade;
   /** null, or the first missing object in words. */
   verify(wanted: PodWanted): string | null;
   close(): void;

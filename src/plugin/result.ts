@@ -2,7 +2,7 @@
  * The result of ADD in the shape of the configuration's version: 0.x says the family of each address and prints `dns`, 1.x
  * does neither; 1.1.0 adds the MTU of both ends.
  *
- * It tells what is in the kernel: the pod's address stands alone (/32, /128), its gateway is the link-local one, and the host's
+ * It tells what is in the kernel: the pod's address stands alone (/32, /128), its gateway is the link-local one (of a pod on the network itself the vSwitch's), and the host's
  * end is listed with no sandbox. (Terway tells the vSwitch's mask and gateway instead.)
  * Source: CNI SPEC 0.3.0 to 1.1.0, "Result".
  */

@@ -8,12 +8,14 @@ import { execFileSync, spawn } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +25,9 @@ import { basename, dirname, join } from 'node:path';
 const KERNEL_ROOT = process.env.ENACTOR_VM_KERNEL ?? '/var/cache/enactor-vm';
 const QEMU = '/usr/bin/qemu-system-x86_64';
 const BUSYBOX = '/bin/busybox';
-const MEMORY_MIB = 384;
+const MEMORY_MIB = 512;
+/** Beside a tree of files, which is in memory twice while it is unpacked. */
+const MORE_MEMORY_MIB = 1_536;
 const [BEGIN, END] = ['==begin==', '==end=='];
 
 export type VmWanted = {
@@ -34,6 +38,10 @@ export type VmWanted = {
   /** Run by busybox's shell as the only thing there is; files that it wants by name. */
   readonly script: string;
   readonly files?: Readonly<Record<string, string>>;
+  /** Files and directories of this machine, from where they are to where they are wanted; what is behind a link is copied. */
+  readonly trees?: Readonly<Record<string, string>>;
+  /** Other names of programs in /bin. */
+  readonly links?: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
 };
 
@@ -49,7 +57,7 @@ export async function runInVm(wanted: VmWanted): Promise<string> {
   const dir = mkdtempSync(join(tmpdir(), 'enactor-vm-'));
   try {
     const initramfs = makeInitramfs(dir, wanted);
-    return await boot(initramfs, wanted.timeoutMs);
+    return await boot(initramfs, wanted.timeoutMs, MEMORY_MIB + (wanted.trees === undefined ? 0 : MORE_MEMORY_MIB));
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
@@ -61,7 +69,10 @@ function kernelImage(): string | null {
   return name === undefined ? null : join(boots, name);
 }
 
-function makeInitramfs(dir: string, { modules, programs, script, files = {} }: VmWanted): string {
+function makeInitramfs(
+  dir: string,
+  { modules, programs, script, files = {}, trees = {}, links = {} }: VmWanted,
+): string {
   const root = join(dir, 'root');
   for (const each of ['bin', 'dev', 'proc', 'sys', 'run', 'tmp', 'modules'])
     mkdirSync(join(root, each), { recursive: true });
@@ -70,6 +81,11 @@ function makeInitramfs(dir: string, { modules, programs, script, files = {} }: V
     copyFileSync(program, join(root, 'bin', basename(program)));
     for (const library of librariesOf(program)) copyInto(root, library);
   }
+  for (const [from, to] of Object.entries(trees)) {
+    mkdirSync(dirname(join(root, to)), { recursive: true });
+    cpSync(from, join(root, to), { recursive: true, dereference: true });
+  }
+  for (const [name, target] of Object.entries(links)) symlinkSync(target, join(root, 'bin', name));
   const loaded = inOrder(modules);
   for (const module of loaded) copyFileSync(module, join(root, 'modules', basename(module)));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(root, name), text);
@@ -81,7 +97,7 @@ function makeInitramfs(dir: string, { modules, programs, script, files = {} }: V
   const archive = execFileSync(BUSYBOX, ['cpio', '-o', '-H', 'newc'], {
     cwd: root,
     input: names,
-    maxBuffer: 256 * 1024 * 1024,
+    maxBuffer: 1024 * 1024 * 1024,
     stdio: ['pipe', 'pipe', 'ignore'],
   });
   writeFileSync(image, archive);
@@ -136,11 +152,24 @@ function inOrder(names: readonly string[]): string[] {
   return [...ordered];
 }
 
-async function boot(initramfs: string, timeoutMs: number): Promise<string> {
+async function boot(initramfs: string, timeoutMs: number, memoryMib: number): Promise<string> {
   const machine = spawn(
     QEMU,
     [
-      ...['-accel', 'tcg', '-m', String(MEMORY_MIB), '-nographic', '-no-reboot', '-nic', 'none'],
+      ...[
+        '-accel',
+        'tcg',
+        '-cpu',
+        'max',
+        '-smp',
+        '2',
+        '-m',
+        String(memoryMib),
+        '-nographic',
+        '-no-reboot',
+        '-nic',
+        'none',
+      ],
       ...['-kernel', kernelImage() ?? '', '-initrd', initramfs, '-append', 'console=ttyS0 quiet panic=-1'],
     ],
     { stdio: ['ignore', 'pipe', 'pipe'] },

@@ -58,7 +58,7 @@ export class ExclusiveNetwork {
    */
   detach(sandbox: Sandbox, namespace: PodNamespace, eniMac: string | null): void {
     const link = namespace.netlink.linkByName(sandbox.ifName);
-    if (link === null || link.mac === sandboxDevice(sandbox).podMac) return;
+    if (link === null || link.mac === sandboxDevice(sandbox).podMac || CHILDREN.includes(link.kind)) return;
     if (eniMac === null ? link.kind !== null : link.mac !== eniMac.toLowerCase()) return;
     const host = new Netlink(this.#libc);
     try {
@@ -98,12 +98,22 @@ export class ExclusiveNetwork {
   }
 }
 
+/** What hangs on a device has its MAC too. */
+const CHILDREN: readonly (string | null)[] = ['ipvlan', 'macvlan', 'vlan'];
+
 /** By its MAC; a pod's host end never has it, whatever it is called. */
 export function eniOnHost(host: Netlink, mac: string): Link | null {
   const wanted = mac.toLowerCase();
   return (
-    host.links().find((link) => link.mac === wanted && !link.loopback && !link.name.startsWith(HOST_VETH_PREFIX)) ??
-    null
+    host
+      .links()
+      .find(
+        (link) =>
+          link.mac === wanted &&
+          !link.loopback &&
+          !CHILDREN.includes(link.kind) &&
+          !link.name.startsWith(HOST_VETH_PREFIX),
+      ) ?? null
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * What an ADD makes for a pod that has an ENI of its own, as a value: the ENI's device in the pod, and a veth pair for what has to go through
- * the host.
+ * What an ADD makes for a pod that is on the network itself, as a value: a device of the network in the pod (its ENI's own, or an ipvlan slave of a shared
+ * one), and a veth pair for what has to go through the host.
  *
  * The device carries the pod's address and its default route, so that the pod's traffic never meets the host. Services are the host's work, and so
  * are the node itself and what listens on it (node-local DNS): these go over the pair, to the link-local gateway, and the host sends what it
@@ -25,6 +25,8 @@ export type ExclusiveWanted = {
   readonly eniMac: string;
   /** The vSwitch's, of each family that the pod has an address of. */
   readonly gateways: readonly string[];
+  /** The vSwitch's prefixes, whose addresses are neighbours; absent: the pod's address is alone on its device. */
+  readonly subnets?: readonly string[];
   /** The node's addresses and the prefixes that go through the host: services, node-local DNS. */
   readonly throughHost: readonly string[];
   readonly shaping?: Shaping;
@@ -54,7 +56,7 @@ export function exclusivePlan(wanted: ExclusiveWanted): ExclusivePlan {
     ...wanted,
     device,
     onEni: {
-      addrs: ips.map((ip) => ({ ...hostPrefix(ip), noDad: true })),
+      addrs: ips.map((ip) => ({ ip, prefix: prefixOf(ip, wanted.subnets), noDad: true })),
       routes: wanted.gateways.filter((ip) => families.includes(familyOf(ip))).flatMap(defaultRoutes),
       queue: egress === undefined ? null : bucketOf(egress, mtu),
     },
@@ -77,6 +79,11 @@ export function exclusivePlan(wanted: ExclusiveWanted): ExclusivePlan {
       queue: ingress === undefined ? null : bucketOf(ingress, mtu),
     },
   };
+}
+
+function prefixOf(ip: string, subnets: readonly string[] = []): number {
+  const family = familyOf(ip);
+  return subnets.map(parseCidr).find((one) => one.family === family)?.prefix ?? hostPrefix(ip).prefix;
 }
 
 /** The address is alone on the device, so that the gateway has to be said to be there. */

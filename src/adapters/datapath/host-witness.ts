@@ -12,7 +12,7 @@ import { Netlink } from '../netlink/netlink.ts';
 import { TABLE_MAIN } from '../netlink/route.ts';
 import { isHostVeth, isOwned } from './host-veth.ts';
 import { FROM_POD_PRIORITY, hostPrefix } from './pod-plan.ts';
-import { sandboxDevice } from './sandbox-device.ts';
+import { DIRECT_GROUP, sandboxDevice } from './sandbox-device.ts';
 
 export const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
 
@@ -63,7 +63,9 @@ function podsOf(host: Netlink): HostPod[] {
     if (!isHostVeth(link)) return [];
     const ips = behind.get(link.index) ?? [];
     if (ips.length === 0) return [];
-    const routeTable = ips.map((ip) => tables.get(ip)).find((table) => table !== undefined) ?? null;
+    // No rule leads the traffic of a pod on the network itself.
+    const otherwise = link.group === DIRECT_GROUP ? TABLE_MAIN : null;
+    const routeTable = ips.map((ip) => tables.get(ip)).find((table) => table !== undefined) ?? otherwise;
     return [{ device: link.name, ips, routeTable, sandbox: sandboxOf(link) }];
   });
 }

@@ -12,10 +12,12 @@ import type { BaseChain, NftTable } from '../netlink/nft-table.ts';
 import { TABLE_MAIN } from '../netlink/route.ts';
 import {
   comesBy,
+  comesByGroup,
   comesFrom,
   destinationRewritten,
   goesOutOf,
   leavesBy,
+  leavesByGroup,
   leavesNotBy,
   masquerade,
 } from '../netlink/wire/nftables.ts';
@@ -23,7 +25,7 @@ import type { Fix } from './fix.ts';
 import type { HostView } from './host-view.ts';
 import { podOriginChains } from './pod-origin.ts';
 import { primaryDevice, replyPathChains, replyRuleFixes } from './reply-paths.ts';
-import { HOST_VETH_PREFIX } from './sandbox-device.ts';
+import { DIRECT_GROUP, HOST_VETH_PREFIX } from './sandbox-device.ts';
 
 /** Pods in the prefix `from` bear the node's address outside of the prefixes `except`, which are of the same family. */
 export type Masquerade = { readonly from: string; readonly except: readonly string[] };
@@ -83,7 +85,7 @@ function tableOf(primary: string | null, masquerades: readonly Masquerade[], ser
   const chains = [
     ...(primary === null ? [] : [...replyPathChains(primary), ...podOriginChains()]),
     ...(masquerades.length === 0 ? [] : [masqueradeChain(masquerades)]),
-    ...(services ? [serviceChain()] : []),
+    ...(services ? [serviceChain(primary)] : []),
   ];
   if (chains.length === 0) return null;
   const words = [
@@ -110,19 +112,25 @@ function masqueradeChain(all: readonly Masquerade[]): BaseChain {
 }
 
 /**
- * A pod with an ENI of its own sends through the host only what a service's rules may turn elsewhere; with the pod's source it would leave by a device
+ * A pod on the network itself sends through the host only what a service's rules may turn elsewhere; with the pod's source it would leave by a device
  * that is not the pod's, and the answer would go to the pod past the host. What comes to it through a service is answered to the host likewise.
- * Source: cases/field F1.
+ *
+ * A packet of it for a service's address from outside goes where the network leads it, maybe to a node without a backend; kube-proxy
+ * there takes it for a pod of its own and turns it elsewhere with the pod's source, which that node's ENI must not send.
+ * Pods behind a pair alone keep their address. Source: cases/field F1, F2.
  */
-function serviceChain(): BaseChain {
+function serviceChain(primary: string | null): BaseChain {
   return {
     name: 'services',
     type: 'nat',
     hook: 'postrouting',
     priority: SOURCE_NAT,
     rules: [
-      [...comesBy(`${HOST_VETH_PREFIX}*`), ...destinationRewritten(), ...masquerade()],
-      [...leavesBy(`${HOST_VETH_PREFIX}*`), ...destinationRewritten(), ...masquerade()],
+      [...comesByGroup(DIRECT_GROUP), ...destinationRewritten(), ...masquerade()],
+      [...leavesByGroup(DIRECT_GROUP), ...destinationRewritten(), ...masquerade()],
+      ...(primary === null
+        ? []
+        : [[...comesBy(primary), ...leavesBy(primary), ...destinationRewritten(), ...masquerade()]]),
     ],
   };
 }

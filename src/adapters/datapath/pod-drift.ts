@@ -19,7 +19,7 @@ import type { HostView } from './host-view.ts';
 import { hostSysctls } from './pod-network.ts';
 import { FROM_POD_PRIORITY, hostPrefix, podRules, TO_POD_PRIORITY } from './pod-plan.ts';
 import { deletable, isOurPodRule, isPodRule } from './pod-rules.ts';
-import { ALIAS_MARK, type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
+import { ALIAS_MARK, DIRECT_GROUP, type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
 import { differing } from './sysctl.ts';
 
 export type PodFound = { readonly fixes: readonly Fix[]; readonly whole: boolean; readonly begun?: boolean };
@@ -64,7 +64,9 @@ export function podFixes(
         settings: [setting],
       });
   }
-  for (const ip of pod.ips) fixes.push(...routeFixes(view, ip, link, name), ...ruleFixes(view, ip, pod, name));
+  // The traffic of a pod on the network itself is not the host's to lead.
+  const routeTable = link.group === DIRECT_GROUP ? TABLE_MAIN : pod.routeTable;
+  for (const ip of pod.ips) fixes.push(...routeFixes(view, ip, link, name), ...ruleFixes(view, ip, routeTable, name));
   if (pod.standing === 'young')
     return { fixes: [], whole: fixes.length === 0, begun: fixes.length > 0 && link.alias === device.alias };
   return { fixes, whole: fixes.length === 0 };
@@ -92,7 +94,7 @@ function routeFixes(view: HostView, ip: string, link: Link, pod: string): Fix[] 
   return [{ kind: 'podRoute', object, pod, detail, requests: [replaceRoute(wanted)] }];
 }
 
-function ruleFixes(view: HostView, ip: string, { routeTable }: PodKept, pod: string): Fix[] {
+function ruleFixes(view: HostView, ip: string, routeTable: number, pod: string): Fix[] {
   const there = view.rulesOf(ip).filter(isPodRule);
   const wanted = podRules(ip, routeTable);
   const about = (rule: NewRule) => ({ kind: 'podRule', object: ruleText(rule), pod }) as const;

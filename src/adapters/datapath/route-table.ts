@@ -5,7 +5,7 @@
  * a table is taken only when it holds nothing but routes over this very device. Rules that point to an empty table are leftovers of
  * an ENI that is gone and would send another pod's packets here, so such a table is passed over, unless we are told it is ours.
  */
-import type { Route } from '../netlink/route.ts';
+import { type Route, TABLE_MAIN } from '../netlink/route.ts';
 import type { Rule } from '../netlink/rule.ts';
 
 export const ROUTE_TABLE_BASE = 1000;
@@ -33,7 +33,7 @@ export function pickRouteTable(question: TableQuestion): number | null {
   }
   const named = new Set(question.rules.map(({ table }) => table));
   const onlyOurs = (table: number): boolean => [...(holders.get(table) ?? [])].every((device) => device === linkIndex);
-  if (previous !== null && !promised.has(previous) && onlyOurs(previous)) return previous;
+  if (previous !== null && previous !== TABLE_MAIN && !promised.has(previous) && onlyOurs(previous)) return previous;
   for (let offset = 0; offset < CANDIDATES; offset += 1) {
     const table = ROUTE_TABLE_BASE + linkIndex + offset;
     if (promised.has(table) || !onlyOurs(table)) continue;

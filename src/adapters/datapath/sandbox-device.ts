@@ -14,6 +14,11 @@ import { sha1Hex } from '../../core/sha1.ts';
 
 export const HOST_VETH_PREFIX = 'cali';
 export const ALIAS_MARK = 'enactor:';
+/**
+ * The group of a host end whose pod is on the network itself (an ENI's device, or an ipvlan slave of one): only some of its traffic passes here, so that no
+ * rule leads it, and what is rewritten on its way has to bear the node's address (node-filter.ts). Said with the device, so that it holds as long.
+ */
+export const DIRECT_GROUP = 0x656e;
 const DIGITS = 11; // with the prefix 15 characters, the most a device name can have
 
 type Names = Pick<Sandbox, 'containerId' | 'ifName'>;

@@ -16,6 +16,7 @@ import { findHostVeth, GONE, isOwned } from './host-veth.ts';
 import type { PodNamespace } from './pod-namespace.ts';
 import { hostSysctls } from './pod-network.ts';
 import type { OnLink } from './pod-plan.ts';
+import { DIRECT_GROUP } from './sandbox-device.ts';
 import { deviceSysctl, ensureSysctls, type Sysctl } from './sysctl.ts';
 
 /** The pod's address, routes and limit on the device that is its `ifName`. Throws NetlinkError or EnactorError. */
@@ -60,7 +61,7 @@ export function makeServicePair(libc: Libc, host: Netlink, plan: ExclusivePlan, 
   );
   const onHost = { linkIndex: link.index };
   host.apply([
-    setLink(link.index, { up: true, alias: device.alias }),
+    setLink(link.index, { up: true, alias: device.alias, group: DIRECT_GROUP }),
     ...plan.onHost.routes.map((route) => replaceRoute({ ...route, ...onHost })),
     ...(plan.onHost.queue === null ? [] : [replaceTokenBucket({ ...plan.onHost.queue, ...onHost })]),
   ]);

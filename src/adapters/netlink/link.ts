@@ -13,6 +13,8 @@ export type Link = {
   /** Index of a veth's other end, in its own namespace. */
   readonly peerIndex: number | null;
   readonly alias: string | null;
+  /** A number that devices may share, 0 where nobody has said one; rules of nf_tables can ask for it. */
+  readonly group: number;
 };
 
 export type LinkChange = {
@@ -22,6 +24,7 @@ export type LinkChange = {
   readonly mac?: string;
   /** At most 255 bytes. */
   readonly alias?: string;
+  readonly group?: number;
   /** Moves the device into that namespace. */
   readonly netnsFd?: number;
 };
@@ -30,3 +33,11 @@ export type VethEnd = { readonly name: string; readonly mac: string; readonly mt
 
 /** `peer` is made inside the namespace behind `peerNetnsFd`; both ends start down. */
 export type VethPair = VethEnd & { readonly peer: VethEnd; readonly peerNetnsFd: number };
+
+/** A slave of `masterIndex`, mode L2, made inside the namespace behind `netnsFd` (null: the caller's). It starts down and has its master's MAC. */
+export type NewIpvlan = {
+  readonly name: string;
+  readonly mtu: number;
+  readonly masterIndex: number;
+  readonly netnsFd: number | null;
+};

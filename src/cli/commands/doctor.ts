@@ -4,6 +4,7 @@ import { type AddCommand, examples, outputOption } from '../command.ts';
 import type { CheckResult } from '../doctor/check.ts';
 import { examined } from '../doctor/checks.ts';
 import { proxyResults, proxyRules } from '../doctor/kube-proxy.ts';
+import { directPods, policyResults } from '../doctor/network-policy.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import { askNode } from '../node-client.ts';
 import { print } from '../print.ts';
@@ -13,7 +14,7 @@ import { debugSocketOf, withNode } from '../which-node.ts';
 export const doctorCommand: AddCommand = (enactor, done) => {
   withNode(enactor.command('doctor'))
     .description(
-      'what is wrong on a node, and what to do: service, store, credentials, clock, throttling, groups, pods, kube-proxy',
+      'what is wrong on a node, and what to do: service, store, credentials, clock, throttling, groups, pods, kube-proxy, network policy',
     )
     .addOption(outputOption())
     .addHelpText(
@@ -45,7 +46,7 @@ async function resultsAt(socketPath: string, thisHost: boolean): Promise<readonl
       { check: 'daemon', is: 'ok', says: `answers at ${socketPath}`, whatToDo: null },
       ...examined(report, Date.now()),
       // A node of the lab has a namespace of its own, which is not looked into.
-      ...(thisHost ? proxyResults(report, proxyRules()) : []),
+      ...(thisHost ? [...proxyResults(report, proxyRules()), ...policyResults(directPods())] : []),
     ];
   } catch (thrown) {
     if (!(thrown instanceof CommandError) || thrown.exitCode === EXIT.usage) throw thrown;

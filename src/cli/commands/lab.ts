@@ -1,6 +1,7 @@
 /** `enactor lab …`: a VPC in a box, and what one does to it from another terminal. */
 import { InvalidArgumentError, Option } from 'commander';
 import { DAEMON_MODES } from '../../core/daemon-mode.ts';
+import { POD_MODES } from '../../lab/checks/pod-modes.ts';
 import { type AddCommand, countTo, examples, outputOption } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import {
@@ -131,8 +132,13 @@ Examples:
   lab
     .command('paths')
     .description('try every path through services in a lab of its own, and print the table that the README has')
-    .option('--into <file>', 'put the table into this document, between its marks')
-    .action(async ({ into }) => done(await labPaths(into ?? null)));
+    .option('--into <file>', 'put the tables into this document, between their marks')
+    .addOption(
+      new Option('--pods <mode...>', 'how pods are connected; ipvlan needs a kernel that has it')
+        .choices(POD_MODES)
+        .default(['veth', 'VPCIP', 'VPCENI']),
+    )
+    .action(async ({ into, pods }) => done(await labPaths({ into: into ?? null, modes: pods })));
 
   lab
     .command('exec')

@@ -9,6 +9,7 @@
  */
 import type { Family } from '../../core/ip.ts';
 import { CLOUD_SERVICES, INTERNET, NAT_GATEWAY, OUTSIDE } from '../edge/edge.ts';
+import { isDirect, type PodMode, sharesEnis } from './pod-modes.ts';
 import { type ServiceName, WITH, WITHOUT } from './service-scene.ts';
 
 export type Target =
@@ -106,6 +107,51 @@ export const SERVICE_PATHS: readonly ServicePath[] = [
   { ...path('node to the internet', WITH, place(INTERNET), INTERNET), ...behindNat(OWN) },
   { ...path('pod to a cloud service in 100.64.0.0/10', 'pod', place(CLOUD_SERVICES), CLOUD_SERVICES), families: [4] },
 ];
+
+/** Those of the mode, with what should become of them there. */
+export function servicePaths(mode: PodMode): readonly ServicePath[] {
+  if (mode === 'veth') return SERVICE_PATHS;
+  const rows = sharesEnis(mode) ? SERVICE_PATHS : SERVICE_PATHS.filter(({ words }) => !words.includes('same ENI'));
+  const others = isDirect(mode) ? DIRECT : IN_POD_CIDR;
+  return rows.map((one) => {
+    const other = others[one.words];
+    if (other === undefined) return one;
+    const now = (family: Family): Expected => {
+      const before = one.expected[family];
+      const seenAs = other[family];
+      return before === 'dropped' || seenAs === undefined ? before : { ...before, seenAs };
+    };
+    return { ...one, expected: { 4: now(4), 6: now(6) } };
+  });
+}
+
+type Otherwise = Readonly<Record<string, Readonly<Partial<Record<Family, string>>>>>;
+
+const seenAs = (name: string) => ({ 4: name, 6: name });
+
+/**
+ * A pod on the network itself: what the host rewrites for it or to it bears the node's address, since the pod answers past the host (cases/field F1, F2). A
+ * service's address from outside is nothing that its own node knows of: the packet goes where the network sends it, to the other node.
+ */
+const DIRECT: Otherwise = {
+  'pod to ClusterIP, backend on the same ENI': seenAs(WITH),
+  'pod to ClusterIP, backend on another ENI of the node': seenAs(WITH),
+  'pod to ClusterIP, backend on another node only': seenAs(WITH),
+  'pod to external IP, Cluster, backend on its node': seenAs(WITHOUT),
+  'pod to external IP, Cluster, from a node without a backend': seenAs(WITH),
+  'pod to external IP, Local, backend on its node': seenAs(WITHOUT),
+  'pod to external IP, Local, from a node without a backend': seenAs(WITH),
+  'outside to external IP, Local, through a node with a backend': seenAs(WITH),
+  'outside to NodePort, Local, on a node with a backend': seenAs(WITH),
+  'outside to hostPort': seenAs(WITH),
+  'pod of another node to hostPort': seenAs(WITH),
+};
+
+/** Addresses of the node's prefix are known in the pod range alone: beyond it pods bear the node's. */
+const IN_POD_CIDR: Otherwise = {
+  'pod to the internet': { 6: WITH },
+  'pod to a cloud service in 100.64.0.0/10': { 4: WITH },
+};
 
 /** IPv4 is translated on its way to the internet, IPv6 is not. */
 function behindNat(seenAs: string): Pick<ServicePath, 'expected'> {

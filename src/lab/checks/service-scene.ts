@@ -9,6 +9,7 @@ import type { Lab, LabOptions } from '../lab.ts';
 import { startLab } from '../lab.ts';
 import { LAB_INSTANCE_TYPE, labTopology } from '../lab-topology.ts';
 import { publishService, syncEndpointSlices } from '../services/publish-service.ts';
+import { LAB_OF_MODE, type PodMode, sharesEnis } from './pod-modes.ts';
 
 export const [WITH, WITHOUT] = ['node-1', 'node-2'] as const;
 
@@ -29,35 +30,42 @@ export type ServiceName = keyof typeof backends;
 
 export const NODE_PORTS: Readonly<Partial<Record<ServiceName, number>>> = { cluster: 30_701, local: 30_702 };
 
-/** Of the VPC: kube-proxy takes it for the pods' range, since there it is. */
-export const POD_CIDRS = { 4: '192.168.0.0/16', 6: '2001:db8:0:100::/56' } as const;
-export const SERVICE_CIDRS = { 4: '172.21.0.0/20', 6: 'fd00:21::/112' } as const;
-
 export type Scene = {
+  readonly mode: PodMode;
   readonly lab: Lab;
   /** From the names of the table to those of the lab. */
   readonly places: ReadonlyMap<string, string>;
-  readonly clusterIps: Readonly<Record<ServiceName, readonly string[]>>;
+  readonly clusterIps: Readonly<Partial<Record<ServiceName, readonly string[]>>>;
   /** Addresses from outside that lead to this service, by the node that they are routed to. */
   readonly external: (service: 'cluster' | 'local', node: string) => readonly string[];
 };
 
-export async function startScene(options: Omit<LabOptions, 'nodes' | 'topology'> = {}): Promise<Scene> {
+export async function startScene(
+  options: Omit<LabOptions, 'nodes' | 'topology' | 'mode'> = {},
+  mode: PodMode = 'veth',
+): Promise<Scene> {
   const topology = labTopology(2, LAB_INSTANCE_TYPE.instanceType, true);
-  const lab = await startLab({ ...options, topology, config: { ip_stack: 'dual', ...options.config } });
+  const of = LAB_OF_MODE[mode];
+  const config = { ip_stack: 'dual', ...of.config, ...options.config };
+  const lab = await startLab({ ...of, ...options, topology, config });
   try {
+    if (mode === 'ipvlan') lab.router.answerForIpv6();
     await openEdge(lab);
-    const places = await startPods(lab);
-    return { lab, places, ...publish(lab, places) };
+    const places = await startPods(lab, mode);
+    return { mode, lab, places, ...publish(lab, places) };
   } catch (error) {
     await lab.stop();
     throw error;
   }
 }
 
-async function startPods(lab: Lab): Promise<ReadonlyMap<string, string>> {
+async function startPods(lab: Lab, mode: PodMode): Promise<ReadonlyMap<string, string>> {
   const add = (name: string, node: string, hostPorts: readonly number[] = []) =>
     lab.addPod(name, node, { labels: { pod: name }, hostPorts });
+  if (!sharesEnis(mode)) {
+    await Promise.all([add('pod', WITH), add('other', WITH), add('port', WITH, [HOST_PORT]), add('far', WITHOUT)]);
+    return new Map();
+  }
   // One more than an ENI holds, so that there are two of them.
   const names = Array.from({ length: LAB_INSTANCE_TYPE.ipv4PerEni + 1 }, (_, index) => `p${index + 1}`);
   const [pods] = await Promise.all([
@@ -86,16 +94,19 @@ function publish(lab: Lab, places: ReadonlyMap<string, string>): Pick<Scene, 'cl
     external.cluster.set(node, externalIps(lab, node, 0));
     external.local.set(node, externalIps(lab, node, 1));
   }
-  const clusterIps = {} as Record<ServiceName, readonly string[]>;
+  const clusterIps: Partial<Record<ServiceName, readonly string[]>> = {};
   for (const [index, [name, backend]] of Object.entries(backends).entries()) {
+    // Where no two pods are on one ENI there is no such service.
+    if (backend === 'mate' && !places.has(backend)) continue;
     const service = name as ServiceName; // the keys of a record of ours
-    clusterIps[service] = [`172.21.0.${index + 10}`, `fd00:21::${index + 10}`];
+    const own = [`172.21.0.${index + 10}`, `fd00:21::${index + 10}`];
+    clusterIps[service] = own;
     const nodePort = NODE_PORTS[service];
     publishService(lab.api, {
       name: service,
       selector: backend === null ? { app: 'echo' } : { pod: places.get(backend) ?? backend },
       ...(service === 'sticky' ? { affinityS: 60 } : {}),
-      clusterIps: clusterIps[service],
+      clusterIps: own,
       ...(nodePort === undefined ? {} : { nodePort }),
       ...(service === 'cluster' ? { externalIps: [...external.cluster.values()].flat() } : {}),
       ...(service === 'local'

@@ -6,8 +6,10 @@ import { type RefusedCounts, refusedSince } from '../router/refused.ts';
 import { KubeProxy, type ProxyForm } from '../services/kube-proxy.ts';
 import type { LocalTraffic } from '../services/local-traffic.ts';
 import { SERVICE_PORT } from '../services/publish-service.ts';
-import { type Expected, OWN, SERVICE_PATHS, type ServicePath, type Target } from './service-paths.ts';
-import { HOST_PORT, NODE_PORTS, POD_CIDRS, type Scene, SERVICE_CIDRS } from './service-scene.ts';
+import type { PodMode } from './pod-modes.ts';
+import { type Expected, OWN, type ServicePath, servicePaths, type Target } from './service-paths.ts';
+import { OWN_POD_CIDRS, POD_CIDRS, SERVICE_CIDRS } from './service-ranges.ts';
+import { HOST_PORT, NODE_PORTS, type Scene } from './service-scene.ts';
 
 export type PathVerdict = {
   readonly path: ServicePath;
@@ -30,6 +32,9 @@ const AT_ONCE = 24;
 
 /** By the range of the VPC, as a managed cluster's kube-proxy is set up where pods have addresses of the VPC. */
 export const RIGHT_CIDR: LocalTraffic = { by: 'clusterCidr', cidrs: POD_CIDRS };
+
+export const rightCidr = (mode: PodMode): LocalTraffic =>
+  mode === 'VPCIP' ? { by: 'clusterCidr', cidrs: OWN_POD_CIDRS } : RIGHT_CIDR;
 
 /** Does the work while every node has a kube-proxy of this form, and takes its rules away again. */
 export async function withProxies<T>(
@@ -54,7 +59,7 @@ export async function withProxies<T>(
 export async function tryForm(
   scene: Scene,
   form: ProxyForm,
-  paths: readonly ServicePath[] = SERVICE_PATHS,
+  paths: readonly ServicePath[] = servicePaths(scene.mode),
 ): Promise<FormVerdict> {
   const { lab } = scene;
   const before = lab.refused();
@@ -113,7 +118,7 @@ export function aimOf(scene: Scene, target: Target, family: Family): { address: 
     case 'place':
       return pick(lab.place(places.get(target.name) ?? target.name).ips, ECHO_PORT);
     case 'clusterIp':
-      return pick(clusterIps[target.service], SERVICE_PORT);
+      return pick(clusterIps[target.service] ?? [], SERVICE_PORT);
     case 'external':
       return pick(external(target.service, target.node), SERVICE_PORT);
     case 'nodePort':

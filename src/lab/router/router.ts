@@ -22,7 +22,7 @@ import { SCOPE_LINK, TABLE_MAIN } from '../../adapters/netlink/route.ts';
 import { addAddr } from '../../adapters/netlink/wire/addr.ts';
 import { createVeth, deleteLink, setLink } from '../../adapters/netlink/wire/link.ts';
 import type { Request } from '../../adapters/netlink/wire/message.ts';
-import { deleteNeighbour, setNeighbour } from '../../adapters/netlink/wire/neighbour.ts';
+import { deleteNeighbour, proxyNeighbour, setNeighbour } from '../../adapters/netlink/wire/neighbour.ts';
 import { addRoute, deleteRoute } from '../../adapters/netlink/wire/route.ts';
 import { addRule, deleteRule } from '../../adapters/netlink/wire/rule.ts';
 import { type Cidr, familyOf } from '../../core/ip.ts';
@@ -78,6 +78,7 @@ export class Router {
   readonly #mtu: number;
   readonly #groupRules: GroupRules;
   #mayReach: MayReach = () => true;
+  #answersForIpv6 = false;
   #made = 0;
 
   private constructor(netns: Netns, netlink: Netlink, nowMs: () => number, mtu: number) {
@@ -135,6 +136,7 @@ export class Router {
       addRule({ family: 4, priority: ANY_SOURCE, incoming: own, table: tableOf('unknownSource') }),
       addRule({ family: 6, priority: ANY_SOURCE, incoming: own, table: tableOf('unknownSource') }),
     ]);
+    if (this.#answersForIpv6) this.#letAnswer(own);
     this.#ports.set(eni.eniId, { device: own, linkIndex, mac: eni.mac, addresses: new Set(), groups: null });
   }
 
@@ -204,6 +206,7 @@ export class Router {
       addRule({ family, priority: KNOWN_SOURCE, source: prefix, table: tableOf('routingFault') }),
     ]);
     port.addresses.add(ip);
+    if (this.#answersForIpv6) this.#proxy([ip]);
     this.#followGroups();
   }
 
@@ -222,6 +225,28 @@ export class Router {
       addRule({ family, priority: RIGHT_SOURCE, source: prefix, incoming: device, table: TABLE_MAIN }),
       addRule({ family, priority: KNOWN_SOURCE, source: prefix, table: tableOf('routingFault') }),
     ]);
+  }
+
+  /**
+   * From now on it answers for every IPv6 address too, where somebody asks for neighbours: guests with an ipvlan slave do, others send all to the
+   * gateway. The kernel does so only on devices that forward, which join the routers' group for it.
+   */
+  answerForIpv6(): void {
+    this.#answersForIpv6 = true;
+    for (const { device } of this.#ports.values()) this.#letAnswer(device);
+    this.#proxy([...this.#ports.values()].flatMap(({ addresses }) => [...addresses]));
+  }
+
+  #letAnswer(device: string): void {
+    this.netns.run(() => {
+      writeSysctl(`net/ipv6/conf/${device}/forwarding`, '1');
+      writeSysctl(`net/ipv6/conf/${device}/proxy_ndp`, '1');
+      writeSysctl(`net/ipv6/neigh/${device}/proxy_delay`, '0');
+    });
+  }
+
+  #proxy(ips: readonly string[]): void {
+    this.#netlink.apply(ips.filter((ip) => familyOf(ip) === 6).map(proxyNeighbour), ['EEXIST']);
   }
 
   /** The address is nobody's any more. Unknown ones are ignored. */

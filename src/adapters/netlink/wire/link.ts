@@ -1,5 +1,5 @@
 /** RTM_*LINK. Source: rtnetlink(7); linux/if_link.h, linux/veth.h. */
-import type { Link, LinkChange, VethEnd, VethPair } from '../link.ts';
+import type { Link, LinkChange, NewIpvlan, VethEnd, VethPair } from '../link.ts';
 import { macBytes, macFromBytes } from '../mac.ts';
 import { attribute, attributes, textAttribute, textOf, u32Attribute, u32Of } from './attribute.ts';
 import { CREATE, DUMP, EXCLUSIVE, type Request } from './message.ts';
@@ -14,11 +14,14 @@ const IFLA_MTU = 4;
 const IFLA_LINK = 5;
 const IFLA_LINKINFO = 18;
 const IFLA_IFALIAS = 20;
+const IFLA_GROUP = 27;
 const IFLA_NET_NS_FD = 28;
 const IFLA_EXT_MASK = 29;
 const IFLA_INFO_KIND = 1;
 const IFLA_INFO_DATA = 2;
 const VETH_INFO_PEER = 1;
+const IPVLAN_MODE = 1;
+const IPVLAN_MODE_L2 = 0;
 
 const IFF_UP = 0x1;
 const IFF_LOOPBACK = 0x8;
@@ -41,6 +44,30 @@ export function createVeth(pair: VethPair): Request {
   };
 }
 
+/** EOPNOTSUPP: the kernel has no ipvlan; EBUSY: the master is in use otherwise (a bridge, macvlan). */
+export function createIpvlan({ name, mtu, masterIndex, netnsFd }: NewIpvlan): Request {
+  const mode = Buffer.alloc(2);
+  mode.writeUInt16LE(IPVLAN_MODE_L2);
+  const info = Buffer.concat([
+    textAttribute(IFLA_INFO_KIND, 'ipvlan'),
+    attribute(IFLA_INFO_DATA, attribute(IPVLAN_MODE, mode)),
+  ]);
+  return {
+    type: RTM_NEWLINK,
+    flags: CREATE | EXCLUSIVE,
+    body: Buffer.concat([
+      header(0),
+      textAttribute(IFLA_IFNAME, name),
+      u32Attribute(IFLA_MTU, mtu),
+      u32Attribute(IFLA_LINK, masterIndex),
+      ...(netnsFd === null ? [] : [u32Attribute(IFLA_NET_NS_FD, netnsFd)]),
+      attribute(IFLA_LINKINFO, info),
+    ]),
+    operation: 'create ipvlan',
+    object: `${name} on device ${masterIndex}`,
+  };
+}
+
 export function setLink(index: number, change: LinkChange): Request {
   const flags = change.up === true ? IFF_UP : 0;
   const parts = [header(index, flags, change.up === undefined ? 0 : IFF_UP)];
@@ -48,6 +75,7 @@ export function setLink(index: number, change: LinkChange): Request {
   if (change.mac !== undefined) parts.push(attribute(IFLA_ADDRESS, macBytes(change.mac)));
   if (change.mtu !== undefined) parts.push(u32Attribute(IFLA_MTU, change.mtu));
   if (change.alias !== undefined) parts.push(attribute(IFLA_IFALIAS, aliasBytes(change.alias)));
+  if (change.group !== undefined) parts.push(u32Attribute(IFLA_GROUP, change.group));
   if (change.netnsFd !== undefined) parts.push(u32Attribute(IFLA_NET_NS_FD, change.netnsFd));
   return {
     type: RTM_NEWLINK,
@@ -98,6 +126,7 @@ export function decodeLink(body: Buffer): Link {
     kind: info === undefined ? null : textOf(attributes(info).get(IFLA_INFO_KIND)),
     peerIndex: u32Of(found.get(IFLA_LINK)),
     alias: textOf(found.get(IFLA_IFALIAS)),
+    group: u32Of(found.get(IFLA_GROUP)) ?? 0,
   };
 }
 

@@ -12,12 +12,18 @@ const RTM_GETNEIGH = 30;
 const NDA_DST = 1;
 const NDA_LLADDR = 2;
 const NUD_PERMANENT = 0x80;
+const NTF_PROXY = 0x08;
 const HEADER_BYTES = 12;
 
 /** A permanent entry; one that exists is replaced. */
 export function setNeighbour(neighbour: NewNeighbour): Request {
   const mac = attribute(NDA_LLADDR, macBytes(neighbour.mac));
   return write(RTM_NEWNEIGH, CREATE | REPLACE, neighbour, [mac], 'set neighbour');
+}
+
+/** From now on the host answers for the address on every device that lets it (`proxy_ndp`, `proxy_arp`). */
+export function proxyNeighbour(ip: string): Request {
+  return write(RTM_NEWNEIGH, CREATE, { linkIndex: 0, ip }, [], 'answer for', NTF_PROXY);
 }
 
 export function deleteNeighbour(neighbour: Pick<NewNeighbour, 'linkIndex' | 'ip'>): Request {
@@ -48,11 +54,13 @@ function write(
   neighbour: Pick<NewNeighbour, 'linkIndex' | 'ip'>,
   more: readonly Buffer[],
   operation: string,
+  ownFlags = 0,
 ): Request {
   const header = Buffer.alloc(HEADER_BYTES); // struct ndmsg
   header[0] = afOf(familyOf(neighbour.ip));
   header.writeInt32LE(neighbour.linkIndex, 4);
   header.writeUInt16LE(type === RTM_NEWNEIGH ? NUD_PERMANENT : 0, 8);
+  header[10] = ownFlags;
   const body = Buffer.concat([header, attribute(NDA_DST, ipBytes(neighbour.ip)), ...more]);
   return { type, flags, body, operation, object: `${neighbour.ip} dev ${neighbour.linkIndex}` };
 }

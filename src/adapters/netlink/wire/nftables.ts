@@ -96,7 +96,18 @@ export function decodeNftRule(body: Buffer): NftRule | null {
 }
 
 const REGISTER = 1;
-const META = { destination: 1, key: 2, source: 3, MARK: 3, IIFNAME: 6, OIFNAME: 7, NFPROTO: 15, L4PROTO: 16 } as const;
+const META = {
+  destination: 1,
+  key: 2,
+  source: 3,
+  MARK: 3,
+  IIFNAME: 6,
+  OIFNAME: 7,
+  NFPROTO: 15,
+  L4PROTO: 16,
+  IIFGROUP: 21,
+  OIFGROUP: 22,
+} as const;
 const CT = { destination: 1, key: 2, source: 4, STATE: 0, STATUS: 2, MARK: 3 } as const;
 const NEW_CONNECTION = 8;
 const DST_NAT = 0x20; // IPS_DST_NAT
@@ -111,6 +122,16 @@ export function comesBy(device: string): NftExpression[] {
 /** The device a packet leaves by; with a trailing `*` any whose name begins so. */
 export function leavesBy(device: string): NftExpression[] {
   return [load('meta', META.OIFNAME), compare(EQUAL, nameBytes(device))];
+}
+
+/** The device a packet has come by is of this group. */
+export function comesByGroup(group: number): NftExpression[] {
+  return [load('meta', META.IIFGROUP), compare(EQUAL, word(group))];
+}
+
+/** The device a packet leaves by is of this group. */
+export function leavesByGroup(group: number): NftExpression[] {
+  return [load('meta', META.OIFGROUP), compare(EQUAL, word(group))];
 }
 
 /** It does not leave by a device that is called so. */

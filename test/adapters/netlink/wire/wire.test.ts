@@ -158,6 +158,7 @@ test('link: decoding tells kind, peer, alias and state, and lives without them',
     kind: 'veth',
     peerIndex: 12,
     alias: 'of a pod',
+    group: 0,
   });
   t.match(decodeLink(Buffer.alloc(16)), { mac: null, kind: null, peerIndex: null, alias: null, up: false, name: '' });
   t.end();

@@ -1,0 +1,41 @@
+/** The table of paths by how pods are connected: what the far end saw, once where proxies and families agree. */
+import type { Family } from '../../core/ip.ts';
+import { PROXY_FORMS, type ProxyForm } from '../services/kube-proxy.ts';
+import { POD_MODES, type PodMode } from './pod-modes.ts';
+import { SERVICE_PATHS, type ServicePath } from './service-paths.ts';
+
+/** What one try showed; `path` by its words alone, so that it may come from another process. */
+export type Seen = {
+  readonly path: Pick<ServicePath, 'words'>;
+  readonly form: ProxyForm;
+  readonly family: Family;
+  readonly ok: boolean;
+  readonly seen: string;
+};
+
+/** Of all but `veth`, which has its table to itself. ✘ marks what is not as it should be in its mode. */
+export function modesTable(byMode: ReadonlyMap<PodMode, readonly Seen[]>): string {
+  const modes = POD_MODES.filter((mode) => mode !== 'veth' && byMode.has(mode));
+  const rows = SERVICE_PATHS.map(({ words }) => [words, ...modes.map((mode) => cellOf(words, byMode.get(mode) ?? []))]);
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const head = ['path', ...modes];
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+function cellOf(words: string, all: readonly Seen[]): string {
+  const tried = all.filter(({ path }) => path.words === words);
+  const told = ({ ok, seen }: Seen) => (ok ? seen : `✘ ${seen}`);
+  const answers = [...new Set(tried.map(told))];
+  if (answers.length < 2) return answers[0] ?? '–';
+  const byFamily = ([4, 6] as const).map((family) => ({
+    family,
+    answers: [...new Set(tried.filter((one) => one.family === family).map(told))],
+  }));
+  if (byFamily.every((one) => one.answers.length < 2))
+    return byFamily
+      .flatMap(({ family, answers: [one] }) => (one === undefined ? [] : `IPv${family} ${one}`))
+      .join(', ');
+  return PROXY_FORMS.flatMap((form) =>
+    tried.filter((one) => one.form === form).map((one) => `${form} IPv${one.family} ${told(one)}`),
+  ).join(', ');
+}
