@@ -178,9 +178,7 @@ function house(
     if (home === undefined) homeless.push(request);
     else moves.push({ type: 'assign', requestId: request.requestId, slot: home.eni.slot, alsoCooling: false });
   }
-  // The pool is in no hurry: what an ENI that backs off has room for is not worth another ENI.
-  const soon = holding.filter(({ eni }) => !noRoom(eni)).reduce((sum, { eni }) => sum + freeOf(eni), 0);
-  let grow = Math.max(0, growBy - soon);
+  let grow = growBy;
   const counts = new Map<number, number>();
   for (; grow > 0; grow -= 1) {
     const home = take('room', ready) ?? take('room', opening);
@@ -188,7 +186,9 @@ function house(
     counts.set(home.eni.slot, (counts.get(home.eni.slot) ?? 0) + 1);
   }
   for (const [slot, count] of counts) moves.push({ type: 'grow', slot, count });
-  return { moves, homeless, grow };
+  // The pool is in no hurry: what an ENI that backs off has room for is not worth another ENI.
+  const soon = holding.filter(({ eni }) => !noRoom(eni)).reduce((sum, { eni }) => sum + freeOf(eni), 0);
+  return { moves, homeless, grow: Math.max(0, grow - soon) };
 }
 
 /** ENIs that the node could have besides these. */

@@ -1,5 +1,5 @@
 /** The arithmetic of the idle pool: what there is, and how many addresses to add or give back. Pure. */
-import { type EniSummary, roomOf, spareOf } from './eni-summary.ts';
+import { type EniSummary, freeOf, roomOf, spareOf } from './eni-summary.ts';
 import { holdEndMs, isFull, opensAtMs } from './holds.ts';
 import type { PlacementPolicy } from './placement.ts';
 import type { PoolBounds } from './pool-marks.ts';
@@ -17,6 +17,8 @@ export type PoolTotals = {
   readonly waiting: number;
   /** Addresses that could still be asked for, on ENIs there are and on ENIs that could be opened. */
   readonly room: number;
+  /** Room on ENIs that back off: no other ENI is opened for the pool as long as that may serve it. */
+  readonly soon: number;
   /** Held by pods or promised to them. */
   readonly held: number;
   /** Idle ones on unused ENIs that have to stay for now because they are new. */
@@ -57,6 +59,7 @@ export function totalsOf(
     spare: sum(spareOf),
     waiting,
     room: sum((eni) => (noRoom(eni) ? 0 : roomOf(eni))) + newEnis * policy.ipv4PerEni,
+    soon: sum((eni) => (eni.phase === 'holding' && !noRoom(eni) ? freeOf(eni) : 0)),
     held: sum(({ counts }) => counts.offered + counts.bound + counts.reserved),
     young: sum((eni) => (young.has(eni.slot) && isUnused(eni) ? eni.counts.idle : 0)),
     capacity: policy.maxEnis * policy.ipv4PerEni,

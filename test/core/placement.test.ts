@@ -207,6 +207,8 @@ t.test(
       { type: 'open', ipv4Count: 3, requestIds: [] },
     ]);
     t.same(place([], 3, [eni(0, { bound: 1 }, { phase: 'holding' })], policy(), NOW).moves, []);
+    const beside = place([], 3, [eni(0, { bound: 1 }, { phase: 'holding' }), eni(1, { bound: 4 })], policy(), NOW);
+    t.same(beside.moves, [{ type: 'grow', slot: 1, count: 2 }], 'what another ENI has room for does not wait for it');
     t.match(place([], 3, [eni(0, { bound: 5 }, { phase: 'holding' })], policy(), NOW).moves, [
       { type: 'open', ipv4Count: 2 },
     ]);

@@ -54,6 +54,7 @@ t.test(
       spare: 0,
       waiting: 0,
       room: 99,
+      soon: 0,
       held: 0,
       young: 0,
       capacity: 99,
@@ -107,6 +108,16 @@ t.test('pool: the totals count what can be used, and room that can be had now', 
   t.equal(totalsOf(view(enis), { ...wide, holds: { ...noHolds, openUntilMs: 5 } }, 0).room, 3);
   t.ok(sameTotals(totalsOf(view(enis), wide, 0), totalsOf(view(enis), wide, 9)));
   t.notOk(sameTotals(totalsOf(view(enis), wide, 0), null));
+  const worse = enis.map((one) =>
+    one.slot === 1 ? { ...one, phase: 'faulty' as const, counts: { ...one.counts, idle: 0 } } : one,
+  );
+  const was = enis.map((one) => (one.slot === 1 ? { ...one, counts: { ...one.counts, idle: 0 } } : one));
+  const [before, after] = [was, worse].map((all) => totalsOf(view(all), wide, 0));
+  t.strictSame(
+    { ...before, soon: 0 },
+    after,
+    'an ENI that was to serve the pool soon, and does not, is the only change',
+  );
 });
 
 t.test('pool: whole ENIs go first, then secondary addresses, and never more than is too much', async (t) => {

@@ -20,6 +20,7 @@ const totals = (idle: number, more: Partial<PoolTotals> = {}): PoolTotals => ({
   spare: 0,
   waiting: 0,
   room: 9,
+  soon: 0,
   held: 0,
   young: 0,
   capacity: 20,
