@@ -51,7 +51,10 @@ t.test('B16: no list of pods, however wrong, costs a pod its address; nor does a
   // The kernel would save them: it is to be the API server's word alone that counts.
   for (const name of names) lab.sandboxes.gone.add(`c-${name}`);
   const foreign = [pod('x', { nodeName: 'node-2' })];
-  const wrong: ((pods: Pod[]) => Pod[])[] = [() => [], (pods) => pods.slice(3), () => foreign];
+  const fails = () => {
+    throw new EnactorError('kubernetes', 'HTTP 500');
+  };
+  const wrong: ((pods: Pod[]) => Pod[])[] = [() => [], (pods) => pods.slice(3), fails, () => foreign];
   for (const listed of wrong) {
     kubernetes.listed = listed;
     const before = kubernetes.lists;

@@ -5,6 +5,7 @@
 import '../lab/in-box.ts';
 
 import { existsSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import t from 'tap';
 import { call, machine } from '../daemon/machine.ts';
@@ -35,6 +36,13 @@ for (const [how, delayMs] of [
     t.equal(planted.status, 200, await planted.text());
     const idle = connect(socket);
     idle.on('error', () => {});
+    // Who looks on and has stopped reading, as a terminal that was suspended.
+    const frozen = request({ socketPath: here.paths.debugSocket, path: '/v1/streams/inspection' });
+    frozen.on('error', () => {});
+    const watched = await new Promise<IncomingMessage>((resolve) => frozen.on('response', resolve).end());
+    watched.pause();
+    watched.on('error', () => {});
+    t.equal(watched.statusCode, 200);
     const adds = PODS.map((pod) =>
       call(socket, 'AllocIP', pod).catch((error: Error) => ({ status: 0, body: error.message })),
     );
@@ -52,6 +60,7 @@ for (const [how, delayMs] of [
     t.strictSame(await ending, { code: 0, signal: null });
     t.ok(performance.now() - startMs < LIMIT_MS, 'within its limit');
     idle.destroy();
+    frozen.destroy();
     const answers = await Promise.all(adds);
     for (const { status, body } of answers)
       t.ok(status === 200 || status === 503, `answered or a try-again: ${JSON.stringify(body)}`);
@@ -75,3 +84,22 @@ for (const [how, delayMs] of [
     t.strictSame(await next.stop('SIGINT'), { code: 0, signal: null });
   });
 }
+
+t.test(
+  'B61: SIGTERM during the start, and SIGINT: an end like any other, and the next start is immediate',
+  async (t) => {
+    const here = await machine(t, { max_pool_size: 0 });
+    here.addPod('p');
+    const away = { cloudUrl: 'http://127.0.0.1:1', metadataUrl: 'http://127.0.0.1:1' };
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const starting = here.start(away);
+      await starting.until(async () => existsSync(here.paths.debugSocket));
+      t.strictSame(await starting.stop(signal), { code: 0, signal: null }, signal);
+      t.notOk(existsSync(here.paths.jsonSocket), 'no socket is left');
+      t.match(starting.log, /daemon stopped/);
+    }
+    const next = here.start();
+    await next.serving();
+    t.equal((await call(here.paths.jsonSocket, 'AllocIP', 'p')).status, 200, 'database and lock are free');
+  },
+);

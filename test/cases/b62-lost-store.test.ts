@@ -236,6 +236,30 @@ t.test(
   },
 );
 
+t.test('B43: of two full ENIs one was deleted meanwhile: the other keeps its six, and six new pods fit', async (t) => {
+  const lab = await start(t, { minIdle: 0, maxIdle: 0 });
+  const leases = await Promise.all(Array.from({ length: 12 }, (_, index) => lab.add(`p${index}`)));
+  const on = (eniId: string) => leases.filter((lease) => lease.grant.eni.eniId === eniId);
+  const [a = '', b = '', ...more] = new Set(leases.map((lease) => lease.grant.eni.eniId));
+  t.strictSame([on(a).length, on(b).length, more], [6, 6, []]);
+  await lab.node.stop();
+  for (const change of ['detachEni', 'deleteEni']) await lab.change({ change, eniId: b });
+  lab.host.podsThere = leases.map((lease) => onHost(lease));
+  await lab.restart();
+  for (const { sandbox, grant } of on(a))
+    t.strictSame(lab.node.allocator.lease(sandbox.containerId, 'eth0')?.grant, grant, `${sandbox.pod.name} is intact`);
+  t.strictSame((lab.report().invalidLeases ?? []).map(ip).sort(), on(b).map(ip).sort(), 'pods of b are flagged');
+  for (const { sandbox } of on(b)) t.not(await lab.del(sandbox.pod.name), null, `a DEL of ${sandbox.pod.name} works`);
+  lab.host.podsThere = on(a).map((lease) => onHost(lease));
+  const fresh = await Promise.all(Array.from({ length: 6 }, (_, index) => lab.add(`new-${index}`)));
+  const there = lab.truth().flatMap((eni) => (eni.status === 'InUse' ? eni.ipv4 : []));
+  t.ok(
+    fresh.every((lease) => there.includes(ip(lease))),
+    'each new address is on an ENI here',
+  );
+  t.equal(new Set([...on(a), ...fresh].map(ip)).size, 12, 'and nobody else’s');
+});
+
 t.test('what is held back names no pod that could exist', (t) => {
   const eni = { eniId: 'e', mac: '', subnet: { cidr: '', gateway: '', ipv6Cidr: null, ipv6Gateway: null } };
   const lease = heldBackLease(

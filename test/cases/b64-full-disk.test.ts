@@ -7,17 +7,20 @@
  */
 import '../lab/in-box.ts';
 
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { mount, SystemCallError } from '../../src/lab/netns/libc.ts';
 import { writeDeletionNote } from '../../src/plugin/deletion-notes.ts';
 import { ask, call, type Machine, machine } from '../daemon/machine.ts';
+import { atLeast } from './speed.ts';
 
 const POD_MAX = 40;
 const MS_RDONLY = 1;
 const MS_REMOUNT = 32;
 const EBUSY = 16;
+/** Ten seconds on a real disk. */
+const STALL_MS = atLeast(1_000, 10_000);
 
 t.setTimeout(120_000);
 
@@ -207,3 +210,41 @@ t.test('B64: a read-only disk is told by its name, loses no DEL and doubles noth
   t.equal((await again.report()).leases.length, answered.size);
   t.strictSame(await again.stop(), { code: 0, signal: null });
 });
+
+t.test(
+  'B64: a disk that stalls, a full one for the log and a CNI directory that is read-only hold up no other pod',
+  async (t) => {
+    const here = await machine(t, { cool_down: '0s', max_pool_size: 5, min_pool_size: 5 });
+    const socket = here.paths.jsonSocket;
+    const [cni, slow] = [join(here.dir, 'cni-ro'), join(here.dir, 'slow')];
+    mkdirSync(cni);
+    mount('tmpfs', cni, 'tmpfs', '', MS_RDONLY);
+    for (const pod of ['first', 'stalled', 'gone']) here.addPod(pod);
+    const hook = new URL('../daemon/slow-write.mjs', import.meta.url);
+    const nodeArgs = ['--import', `${hook.href}?ms=${STALL_MS}&while=${encodeURIComponent(slow)}`];
+    // Of /dev/full every write fails with ENOSPC.
+    const daemon = here.start({ cniConfDir: cni, logTo: '/dev/full' }, here.dir, nodeArgs);
+    await daemon.serving();
+    const first = await call(socket, 'AllocIP', 'first');
+    t.equal(first.status, 200, 'without a log and without a file for the runtime it serves');
+
+    writeFileSync(slow, '');
+    const startMs = performance.now();
+    let answered = false;
+    const stalled = call(socket, 'AllocIP', 'stalled').finally(() => {
+      answered = true;
+    });
+    await daemon.until(async () => (await daemon.report()).actors.some(({ path }) => path.includes('sandbox-stalled')));
+    t.strictSame((await call(socket, 'GetIPInfo', 'first')).body, first.body, 'who asks meanwhile is answered');
+    t.notOk(answered, 'nothing is answered that is not on disk');
+    t.equal((await stalled).status, 200, 'and it is when it is');
+    t.ok(performance.now() - startMs >= STALL_MS);
+    rmSync(slow);
+    t.equal((await call(socket, 'ReleaseIP', 'stalled')).status, 200);
+
+    t.notOk(existsSync(join(cni, '10-enactor.conflist')));
+    mount('tmpfs', cni, 'tmpfs', '', MS_REMOUNT);
+    await daemon.until(async () => existsSync(join(cni, '10-enactor.conflist')));
+    t.strictSame(await daemon.stop(), { code: 0, signal: null });
+  },
+);

@@ -12,10 +12,13 @@ import t from 'tap';
 import { PodNamespace } from '../../src/adapters/datapath/pod-namespace.ts';
 import { ChangeSocket } from '../../src/adapters/netlink/change-socket.ts';
 import { cannotMakeNamespaces, libc, TestNamespace } from '../adapters/netlink/namespaces.ts';
+import { SPEED } from './speed.ts';
 
+t.setTimeout(300_000);
 const skip = cannotMakeNamespaces();
-const NAMESPACES = 20;
-const ROUNDS = 10;
+/** 200 visits; in a soak each of another namespace. */
+const NAMESPACES = SPEED === 1 ? 200 : 20;
+const ROUNDS = 200 / NAMESPACES;
 
 /** Sockets that user space has in a namespace. */
 function socketsIn(namespace: TestNamespace): readonly string[] {

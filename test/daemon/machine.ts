@@ -3,7 +3,16 @@
  * cloud appears as a device (a veth, in the kernel's place of virtio) in this network namespace.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { request } from 'node:http';
 import { join, resolve } from 'node:path';
 import type { Test } from 'tap';
@@ -54,6 +63,8 @@ export class Machine {
       cniConfDir?: string;
       cloudUrl?: string;
       metadataUrl?: string;
+      /** Where its log goes; absent: to a file of its own. */
+      logTo?: string;
       /** Flags as they are typed: the last one of a name wins. */
       more?: readonly string[];
     } = {},
@@ -72,7 +83,12 @@ export class Machine {
       ...['--ecs-endpoint', host, '--vpc-endpoint', host, '--cni-conf-dir', flags.cniConfDir ?? join(this.dir, 'cni')],
       ...(flags.more ?? []),
     ];
-    const run = new DaemonRun(args, cwd, join(this.dir, `log-${this.#running.length}`), paths.debugSocket);
+    const run = new DaemonRun(
+      args,
+      cwd,
+      flags.logTo ?? join(this.dir, `log-${this.#running.length}`),
+      paths.debugSocket,
+    );
     this.#running.push(run);
     return run;
   }
@@ -126,7 +142,9 @@ export class DaemonRun {
     return this.#child.pid ?? 0;
   }
 
+  /** Of a device that takes none there is none. */
   get log(): string {
+    if (!statSync(this.#logPath).isFile()) return '';
     return readFileSync(this.#logPath, 'utf8');
   }
 
