@@ -179,6 +179,7 @@ export class HostDevices {
     const held = new Set(pods.flatMap(({ ips }) => ips));
     const known = new Set([...enis, ...pods, ...dead].flatMap(({ ips }) => ips));
     const tables = new Set(this.tables.values());
+    for (const { routeTable } of enis) tables.delete(routeTable);
     for (const ip of thorough ? [...this.rules.keys()] : []) {
       const leadsNowhere = !tables.has(this.#ruleTables.get(ip) ?? 0);
       if (leadsNowhere && !known.has(ip) && !this.#isRouted(ip) && this.rules.delete(ip))

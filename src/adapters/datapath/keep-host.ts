@@ -42,7 +42,8 @@ export function keepHost(
     fixes.push(...strayRuleFixes(view, eni.freeIps));
   }
   const held = new Set(wanted.pods.flatMap(({ ips }) => ips));
-  if (wanted.thorough) fixes.push(...orphanRuleFixes(view, knownIps(wanted)));
+  const tables = new Set(wanted.enis.map(({ routeTable }) => routeTable));
+  if (wanted.thorough) fixes.push(...orphanRuleFixes(view, knownIps(wanted), tables));
   for (const left of wanted.dead) fixes.push(...leftoverFixes(view, veths, left, held));
   for (const pod of wanted.pods) {
     const key = sandboxKey(pod.sandbox);

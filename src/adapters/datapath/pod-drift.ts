@@ -170,18 +170,20 @@ function leftoverRule(rule: Rule, detail: string): Fix {
 }
 
 /**
- * The rule pair of an address that no ENI here has any more: its pod went without a DEL after somebody had deleted the ENI, and its lease was lost.
- * `known`: addresses of ENIs and of leases. That such a pair is ours its shape says, that it is dead its table, which is empty.
+ * The rule pair of an address that no ENI here has any more: its pod went without a DEL, its lease was lost, and the address was taken away or its
+ * ENI deleted. That such a pair is ours its shape says; that it is dead its table, which is empty or of an ENI that does not have the address.
+ *
+ * @param known addresses of ENIs and of leases @param tables of those ENIs
  */
-export function orphanRuleFixes(view: HostView, known: ReadonlySet<string>): Fix[] {
+export function orphanRuleFixes(view: HostView, known: ReadonlySet<string>, tables: ReadonlySet<number>): Fix[] {
   return view.ruledIps().flatMap((ip) => {
     if (known.has(ip) || view.routeTo(ip) !== null) return [];
     const pair = oursOf(view, ip);
     const [toPod, fromPod] = [TO_POD_PRIORITY, FROM_POD_PRIORITY].map((each) =>
       pair.find((rule) => rule.priority === each),
     );
-    if (toPod?.table !== TABLE_MAIN || fromPod === undefined || view.routes(familyOf(ip), fromPod.table).length > 0)
-      return [];
+    if (toPod?.table !== TABLE_MAIN || fromPod === undefined) return [];
+    if (!tables.has(fromPod.table) && view.routes(familyOf(ip), fromPod.table).length > 0) return [];
     return pair.map((rule) => leftoverRule(rule, 'no ENI here has the address'));
   });
 }
