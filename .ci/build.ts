@@ -33,6 +33,18 @@ try {
     });
     chmodSync(`${next}/${name}.js`, 0o755);
   }
+  await build({
+    entryPoints: ['src/inspect/page/main.ts'],
+    outfile: `${next}/inspect.js`,
+    bundle: true,
+    platform: 'browser',
+    format: 'esm',
+    target: 'es2022',
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  for (const asset of ['inspect.html', 'inspect.css']) copyFileSync(`src/inspect/page/${asset}`, `${next}/${asset}`);
   for (const proto of ['grpc/rpc.proto', 'grpc/node.proto', 'grpc/tracing.proto', 'device-plugin/deviceplugin.proto'])
     copyFileSync(`src/adapters/${proto}`, `${next}/${proto.split('/')[1]}`);
 

@@ -12,7 +12,7 @@ import { statePath } from './state-path.ts';
 type Listener = (event: Inspected) => void;
 type Watcher = { readonly listener: Listener; readonly options: WatchOptions; seq: number };
 /** What is told, before it is numbered for each watcher. */
-type News = {
+export type News = {
   readonly [K in Inspected['kind']]: Omit<Extract<Inspected, { kind: K }>, 'seq' | 'atMs'>;
 }[Inspected['kind']];
 
@@ -82,7 +82,8 @@ function* everyActor(actor: AnyActorRef): Generator<AnyActorRef> {
   for (const child of Object.values((actor.getSnapshot() as ObservedSnapshot).children ?? {})) yield* everyActor(child);
 }
 
-function newsOf(event: InspectionEvent): News | null {
+/** null for what nobody is told of. */
+export function newsOf(event: InspectionEvent): News | null {
   const actor = event.actorRef as AnyActorRef;
   if (event.type === '@xstate.actor') return actorNews(actor);
   if (event.type === '@xstate.event') {

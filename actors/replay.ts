@@ -4,7 +4,14 @@
  *
  * It has to begin with the first input of a life: charts do not tell how they came to be where they are.
  */
-import { type AnyActorRef, type AnyMachineSnapshot, createActor, fromCallback, fromPromise } from 'xstate';
+import {
+  type AnyActorRef,
+  type AnyMachineSnapshot,
+  createActor,
+  fromCallback,
+  fromPromise,
+  type InspectionEvent,
+} from 'xstate';
 import { type Input, livingInput } from '../src/core/input-journal.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { NodeReport } from '../src/ports/introspection.ts';
@@ -48,9 +55,22 @@ export type Replayed = {
   books(): { readonly eniId: string | null; readonly book: readonly string[] }[];
 };
 
+/** A replay that goes on: `take` brings one more input in. */
+export type Replaying = Replayed & { take(record: Input): void };
+
+/** Hears of all that happens in the replay, at the instant of the input that it follows from. */
+export type HeardInReplay = (event: InspectionEvent, atMs: number) => void;
+
 /** `settings`: those that this life began with. */
 export function replayed(records: readonly Input[], settings: Settings): Replayed {
-  const instant = { nowMs: records[0]?.atMs ?? 0 };
+  const { take, ...made } = replaying(settings, records[0]?.atMs ?? 0);
+  for (const record of records) take(record);
+  return made;
+}
+
+/** `startMs`: of the life. */
+export function replaying(settings: Settings, startMs: number, heard: HeardInReplay = () => undefined): Replaying {
+  const instant = { nowMs: startMs };
   const eni = timed(eniMachine.provide(hands(...ENI_HANDS)), instant);
   const eniFactory = timed(eniFactoryMachine.provide({ actors: { ...unanswered('survey'), eni } }), instant);
   const lease = timed(leaseMachine.provide(hands('persist', 'erase')), instant);
@@ -75,13 +95,15 @@ export function replayed(records: readonly Input[], settings: Settings): Replaye
     clock: { setTimeout: () => 0 as never, clearTimeout: () => undefined },
     inspect: (event) => {
       if (event.type === '@xstate.actor') byName.set((event.actorRef as AnyActorRef).id, event.actorRef as AnyActorRef);
+      heard(event, instant.nowMs);
     },
   });
   root.start();
-  for (const { actor, event, atMs } of records.map(livingInput)) {
+  const take = (record: Input): void => {
+    const { actor, event, atMs } = livingInput(record);
     instant.nowMs = atMs;
     (actor === 'node' ? (root as AnyActorRef) : byName.get(actor))?.send(event);
-  }
+  };
   const books = () => {
     const factory = byName.get('eniFactory')?.getSnapshot() as AnyMachineSnapshot | undefined;
     return Object.values(factory?.children ?? {}).map((ref) => {
@@ -90,7 +112,7 @@ export function replayed(records: readonly Input[], settings: Settings): Replaye
       return { eniId, book: book.map(({ address, state, pod }) => `${address.ipv4} ${state} ${pod}`) };
     });
   };
-  return { root: root as AnyActorRef, books, report: () => reportOf(root as NodeRef, () => 0) };
+  return { root: root as AnyActorRef, books, take, report: () => reportOf(root as NodeRef, () => 0) };
 }
 
 /** `path state` of every chart, sorted. */

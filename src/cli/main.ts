@@ -8,6 +8,7 @@ import { configCommand } from './commands/config.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { eniCommand } from './commands/eni.ts';
 import { eventsCommand, journalCommand } from './commands/events.ts';
+import { inspectCommand } from './commands/inspect.ts';
 import { labCommand } from './commands/lab.ts';
 import { leasesCommand } from './commands/leases.ts';
 import { planCommand } from './commands/plan.ts';
@@ -27,7 +28,7 @@ const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
     ...[statusCommand, doctorCommand, whyCommand, leasesCommand, eniCommand],
     ...[configCommand, tellCommands, supportCommand],
   ],
-  'Its actors:': [watchCommand, actorsCommand, eventsCommand, journalCommand, chartsCommand],
+  'Its actors:': [watchCommand, inspectCommand, actorsCommand, eventsCommand, journalCommand, chartsCommand],
   'As terway-cli has them:': [terwayCommands],
   'Without a node:': [labCommand, simulateCommand, planCommand, completionCommand],
 };

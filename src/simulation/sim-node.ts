@@ -52,6 +52,14 @@ export type Crash = {
   readonly kept: number;
 };
 
+/** Of an inspector: `node` counts from 0, `life` from 1. */
+export type Heard = {
+  readonly node: number;
+  readonly life: number;
+  readonly event: InspectionEvent;
+  readonly atMs: number;
+};
+
 export type SimNodeOptions = {
   readonly index: number;
   readonly instanceId: string;
@@ -70,6 +78,8 @@ export type SimNodeOptions = {
   readonly plant: (ports: NodePorts) => NodePorts;
   /** For a person who looks at one seed. */
   readonly log: Log;
+  /** Hears of everything in each life of the actors. */
+  readonly onHeard?: (heard: Heard) => void;
   /** The daemon has ended; its callers have to be told. */
   readonly onEnd: () => void;
   /** Records of its disk are lost: of one sandbox, or all. */
@@ -237,6 +247,7 @@ export class SimNode {
       clock: life.timers as unknown as NonNullable<Parameters<typeof startNode>[0]['clock']>,
       inspect: (event) => {
         if (life.over) return;
+        this.#options.onHeard?.({ node: this.index, life: life.number, event, atMs: life.nowMs() });
         if (event.type === '@xstate.microstep') {
           this.#dirty = true;
           trace.microstep(this.index, event, life.nowMs());

@@ -42,7 +42,7 @@ import { MET } from './moments.ts';
 import type { Decision, Deed } from './plan.ts';
 import type { Scenario } from './scenario.ts';
 import { Seeded } from './seeded.ts';
-import { SimNode } from './sim-node.ts';
+import { type Heard, SimNode } from './sim-node.ts';
 import { Trace } from './trace.ts';
 import type { Report, Violation } from './violation.ts';
 import { settle, VirtualClock } from './virtual-clock.ts';
@@ -80,6 +80,8 @@ export type WorldOptions = {
   readonly watchMs?: number;
   /** How long it is left alone before it has to be at rest. */
   readonly calmMs?: number;
+  /** An inspector of all nodes' actors. */
+  readonly onHeard?: (heard: Heard) => void;
   /** Told whenever the plan says so. */
   readonly onLook?: (world: World) => void;
 };
@@ -146,6 +148,7 @@ export class World {
           report,
           plant: options.plant ?? ((ports) => ports),
           log: options.log ?? quiet,
+          ...(options.onHeard && { onHeard: options.onHeard }),
           onEnd: () => this.kubelet.ended(index),
           onLost: (sandbox) => this.kubelet.recordsLost(index, sandbox),
         }),
