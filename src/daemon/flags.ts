@@ -24,6 +24,8 @@ export type Flags = {
   readonly grpcSocket: string;
   readonly jsonSocket: string;
   readonly debugSocket: string;
+  /** Where Prometheus may ask over TCP; null: only the debug socket answers. */
+  readonly metricsListen: { readonly host: string; readonly port: number } | null;
   readonly lockFile: string;
   /** Tells one boot of the host from another. */
   readonly bootIdFile: string;
@@ -64,6 +66,7 @@ const program = () =>
     .option('--grpc-socket <path>', 'socket of the gRPC service', '/var/run/eni/eni.socket')
     .option('--json-socket <path>', 'socket of the same service as JSON over HTTP', '/var/run/eni/enactor.socket')
     .option('--debug-socket <path>', 'socket of /v1/report, /v1/health and /v1/config', '/var/run/eni/eni_debug.socket')
+    .option('--metrics-listen <host:port>', 'serves /metrics, and nothing else, over TCP too; default: nowhere', '')
     .option('--lock-file <path>', "lock shared with Terway's daemon", '/var/run/eni/terwayd.lock')
     .option('--boot-id-file <path>', 'differs from boot to boot of the host', BOOT_ID_FILE)
     .option('--kubeconfig <path>', 'default: the service account of the pod')
@@ -135,6 +138,7 @@ export function parseFlags(argv: readonly string[]): Flags {
     grpcSocket: socket('grpcSocket', '--grpc-socket'),
     jsonSocket: socket('jsonSocket', '--json-socket'),
     debugSocket: socket('debugSocket', '--debug-socket'),
+    metricsListen: listenOf('--metrics-listen', text('metricsListen')),
     lockFile: path('lockFile', '--lock-file'),
     bootIdFile: path('bootIdFile', '--boot-id-file'),
     kubeconfig: text('kubeconfig') === '' ? null : resolve(text('kubeconfig')),
@@ -173,6 +177,15 @@ function toldBy(parsed: Command): readonly FlagValue[] {
 /** `host[:port]`, also of a URL, which people write there. Source: Terway, parseURL. */
 function endpointOf(given: string | undefined): string | null {
   return given?.replace(/^https?:\/\//, '').replace(/\/.*$/, '') || null;
+}
+
+/** `host:port`, an IPv6 address in brackets; no host is every address of the node. Throws EnactorError naming the flag. */
+function listenOf(flag: string, given: string): Flags['metricsListen'] {
+  if (given === '') return null;
+  const [, v6, name = '', digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]*)):(\d{1,5})$/.exec(given) ?? [];
+  const port = Number(digits);
+  if (digits === undefined || port > 65_535) throw refused(flag, `${given} is no host:port`);
+  return { host: v6 ?? (name || '::'), port };
 }
 
 /** In either case, since Terway's names have theirs in capitals. */

@@ -1,8 +1,9 @@
-/** The daemon's three sockets, bound together and given up together. */
+/** The daemon's three sockets, and the port for Prometheus if there is to be one; bound together and given up together. */
 import { grpcServer } from '../adapters/grpc/grpc-server.ts';
 import { tracingOver } from '../adapters/grpc/tracing.ts';
 import { type DebugOptions, type DebugSource, debugServer } from '../adapters/http/debug-server.ts';
 import { jsonServer } from '../adapters/http/json-server.ts';
+import { listenAt, metricsServer } from '../adapters/http/metrics-server.ts';
 import { type BoundSocket, bindUnixSocket } from '../adapters/http/unix-socket.ts';
 import type { Backend } from '../ports/backend.ts';
 import type { Log } from '../ports/log.ts';
@@ -19,7 +20,7 @@ export type Servers = {
 
 /** Rejects with EnactorError naming the path; what was bound by then is given up. */
 export async function startServers(
-  paths: Pick<Flags, 'grpcSocket' | 'jsonSocket' | 'debugSocket' | 'config'>,
+  paths: Pick<Flags, 'grpcSocket' | 'jsonSocket' | 'debugSocket' | 'metricsListen' | 'config'>,
   backend: Backend,
   introspection: DebugSource,
   options: DebugOptions & { readonly log: Log },
@@ -29,16 +30,20 @@ export async function startServers(
   const grpc = grpcServer(backend, log, tracing);
   const json = jsonServer(backend, log);
   const debug = debugServer(introspection, options);
+  const prometheus = metricsServer(introspection, options.metrics);
   const bound: BoundSocket[] = [];
   const close = () => {
     for (const socket of bound) socket.close();
     json.closeIdleConnections();
     debug.closeIdleConnections();
+    prometheus.close();
+    prometheus.closeIdleConnections();
   };
   try {
     bound.push(await bindUnixSocket(grpc.listener, paths.grpcSocket));
     bound.push(await bindUnixSocket(json, paths.jsonSocket));
     bound.push(await bindUnixSocket(debug, paths.debugSocket));
+    if (paths.metricsListen !== null) await listenAt(prometheus, paths.metricsListen);
   } catch (thrown) {
     close();
     grpc.destroy();
@@ -55,6 +60,7 @@ export async function startServers(
       grpc.destroy();
       json.closeAllConnections();
       debug.closeAllConnections();
+      prometheus.closeAllConnections();
     },
   };
 }

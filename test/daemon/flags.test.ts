@@ -26,6 +26,16 @@ t.test('flags: the defaults are the places of the design', async (t) => {
   t.equal(parseFlags([...base, '--cni-conf-dir', '']).cniConfDir, null);
 });
 
+t.test('flags: where Prometheus may ask is an address with a port, or nowhere', async (t) => {
+  const of = (value: string) => parseFlags([...base, '--metrics-listen', value]).metricsListen;
+  t.equal(parseFlags(base).metricsListen, null);
+  t.strictSame(of('10.0.0.5:9781'), { host: '10.0.0.5', port: 9781 });
+  t.strictSame(of('[fd00::5]:9781'), { host: 'fd00::5', port: 9781 });
+  t.strictSame(of(':9781'), { host: '::', port: 9781 });
+  for (const bad of ['9781', 'a:b', '10.0.0.5:70000', 'fd00::5:9781', '10.0.0.5:'])
+    t.throws(() => of(bad), { message: /--metrics-listen/ }, bad);
+});
+
 t.test('flags: each tells its value and where that comes from', async (t) => {
   process.env.NODE_NAME = 'from-env';
   t.teardown(() => delete process.env.NODE_NAME);
