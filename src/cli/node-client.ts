@@ -9,6 +9,7 @@ import { howWeAreCalled } from './how-we-are-called.ts';
 /** Rejects with CommandError when no daemon answers there. */
 export async function fromDaemon<T>(socketPath: string, read: (socketPath: string) => Promise<T>): Promise<T> {
   return await read(socketPath).catch((error: unknown) => {
+    if (error instanceof CommandError) throw error;
     if (error instanceof RangeError) throw new CommandError(EXIT.usage, error.message);
     const why = error instanceof Error ? error.message : String(error);
     throw new CommandError(EXIT.cannot, `no daemon answers at ${socketPath}: ${why}${labHint(socketPath)}`);

@@ -1,4 +1,5 @@
 /** `@statelyai/inspect`'s own receiver beside a node that serves twenty pods, and XState's own inspection of the same node. */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { createWebSocketReceiver, type StatelyInspectionEvent } from '@statelyai/inspect';
@@ -96,6 +97,34 @@ t.test(
       const sent = got.find((one) => one.type === '@xstate.event' && one.event.type === 'assign');
       t.match(sent, { sourceId: 'node/eniFactory', sessionId: /^node\/eniFactory\/eni:\d$/ });
       t.ok(got.every((one) => typeof one._version === 'string' && Number(one.createdAt) > 1.6e12));
+    });
+
+    t.test('the command prints the address, serves a receiver there, and ends when it is told to', async (t) => {
+      const args = ['dist/enactor.js', 'inspect', '--stately', '--debug-socket', socketPath];
+      const command = spawn('env', ['-i', `PATH=${process.env.PATH}`, process.execPath, ...args]);
+      t.teardown(() => void command.kill('SIGKILL'));
+      let printed = '';
+      command.stdout.setEncoding('utf8').on('data', (text: string) => {
+        printed += text;
+      });
+      await eventually('it is there', () => /^http:.*\nfor create\S+ .*ws:\S+\n/.test(printed), 30_000);
+      const [url = ''] = /ws:\S+/.exec(printed) ?? [];
+      const heard: StatelyInspectionEvent[] = [];
+      createWebSocketReceiver({ server: url }).subscribe((event) => void heard.push(event));
+      await eventually('all actors', () => tree().every((path) => heard.some(({ sessionId }) => sessionId === path)));
+      const taken = spawn('env', [
+        '-i',
+        `PATH=${process.env.PATH}`,
+        process.execPath,
+        ...args,
+        '--port',
+        new URL(url).port,
+      ]);
+      const [why] = await once(taken.stderr, 'data');
+      t.match(String(why), /EADDRINUSE/);
+      command.kill('SIGINT');
+      const [code] = await once(command, 'close');
+      t.equal(code, 130);
     });
 
     t.test('who may not read: another page, another name, another address; and nobody is watched for', async (t) => {

@@ -12,7 +12,7 @@ import type { Source } from '../../inspect/source.ts';
 import { type AddCommand, countTo, examples } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import { untilInterrupted } from '../interrupted.ts';
-import { askNode } from '../node-client.ts';
+import { askNode, fromDaemon } from '../node-client.ts';
 import { debugSocketOf, type WhichNode, withNode } from '../which-node.ts';
 
 const PORT_MAX = 65_535;
@@ -25,6 +25,7 @@ type Options = WhichNode & {
   readonly simulation?: number;
   readonly steps: number;
   readonly charts: boolean;
+  readonly stately: boolean;
 };
 
 export const inspectCommand: AddCommand = (enactor, done) => {
@@ -36,6 +37,7 @@ export const inspectCommand: AddCommand = (enactor, done) => {
     .option('--simulation <seed>', 'a simulated run (npm run simulate), instead of a node', seedOf)
     .option('--steps <count>', 'how long the simulated run is', countTo(STEPS_MAX), DEFAULT_STEPS)
     .option('--charts', 'only the charts, without a node', false)
+    .option('--stately', 'no page of ours, but the relay that @statelyai/inspect speaks with', false)
     .option('--port <port>', 'of 127.0.0.1 (default: any free one)', countTo(PORT_MAX), 0)
     .addHelpText(
       'after',
@@ -44,12 +46,15 @@ export const inspectCommand: AddCommand = (enactor, done) => {
         'enactor inspect --lab node-1',
         'enactor inspect --bundle node-7.json.gz',
         'enactor inspect --simulation 7',
+        'enactor inspect --stately --port 8080',
         'ssh -L 8123:127.0.0.1:8123 node-7 enactor inspect --port 8123',
       )}
 
-The page is served to 127.0.0.1 alone, and loads nothing from elsewhere. Each link works once, in one tab; Ctrl-C ends it.`,
+The page is served to 127.0.0.1 alone, and loads nothing from elsewhere. Each link works once, in one tab; Ctrl-C ends it.
+With --stately the link shows the inspector of stately.ai, which your browser loads from there; receivers need no internet.`,
     )
     .action(async (options: Options) => {
+      if (options.stately) return done(await relayed(options));
       const source = await sourceOf(options);
       const code = await untilInterrupted(async (signal) => {
         const server = await startPageServer({
@@ -66,6 +71,26 @@ The page is served to 127.0.0.1 alone, and loads nothing from elsewhere. Each li
       done(code);
     });
 };
+
+/** Until it is interrupted; resolves with the exit code. */
+async function relayed({ port, bundle, simulation, charts, ...which }: Options): Promise<number> {
+  if (bundle !== undefined || simulation !== undefined || charts)
+    throw new CommandError(EXIT.usage, '--stately shows a node, not --bundle, --simulation or --charts');
+  const socketPath = await debugSocketOf(which);
+  const { startStatelyRelay } = await import('../../inspect/stately-relay.ts'); // the page does without
+  return await untilInterrupted(async (signal) => {
+    const onEnd = (why: string): void => void process.stderr.write(`enactor: ${why}\n`);
+    const start = () =>
+      startStatelyRelay({ socketPath, port, onEnd }).catch((error: NodeJS.ErrnoException) => {
+        if (error.syscall !== 'listen') throw error;
+        throw new CommandError(EXIT.failed, error.message);
+      });
+    const relay = await fromDaemon(socketPath, start);
+    process.stdout.write(`${relay.pageUrl}\nfor createWebSocketReceiver({ server }): ${relay.socketUrl}\n`);
+    await new Promise((ended) => signal.addEventListener('abort', ended, { once: true }));
+    relay.close();
+  });
+}
 
 function seedOf(text: string): number {
   const seed = Number(text);
