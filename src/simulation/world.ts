@@ -25,6 +25,7 @@
 import type { AnyActorRef } from 'xstate';
 import type { NodePorts } from '../../actors/ports.ts';
 import { ownTags, REQUEST_TAG } from '../../actors/tags.ts';
+import { type IdlePoolContext, nextPeriodMs } from '../../statecharts/idle-pool-context.ts';
 import { isHeldBackFor } from '../core/held-back.ts';
 import type { Log } from '../ports/log.ts';
 import { INSTANCE_TYPES, type InstanceType } from '../vpc/instance-types.ts';
@@ -55,6 +56,8 @@ export const CALM_MS = 9 * 60_000;
 const WATCH_MS = 6 * 60_000;
 /** Another actor has taken over by then, and looked at what is left. */
 const MENDED_MS = 60_000;
+/** By then a mark that follows demand has forgotten any peak: a quarter of it goes in each. */
+const FADED_PERIODS = 40;
 /** A run that never comes to rest must end. */
 const STEPS_MAX = 200_000;
 
@@ -195,6 +198,7 @@ export class World {
         if (container.unsure) this.kubelet.del(node.index, container.id);
     await this.#settled();
     await this.#until(this.clock.nowMs() + (2 * calmMs) / 3);
+    await this.#faded();
     if (this.violation !== null) return;
     this.#checkRest();
     if (this.violation !== null) return;
@@ -213,6 +217,19 @@ export class World {
         `${changes.length} calls at rest that would change something: ${changes.map((one) => one.api).join(', ')}`,
       );
     await this.#lastPods();
+  }
+
+  /** Water marks that follow demand go down for some periods after the last pod, and what is idle is given back as they do. */
+  async #faded(): Promise<void> {
+    const ends = (): number[] =>
+      this.nodes.flatMap((node) => {
+        const context = node.snapshot('idlePool')?.context as IdlePoolContext | undefined;
+        return (context && nextPeriodMs(context)) ?? [];
+      });
+    if (ends().length === 0) return;
+    for (let periods = 0; ends().length > 0 && periods < FADED_PERIODS; periods += 1)
+      await this.#until(Math.max(this.clock.nowMs(), ...ends()) + 1);
+    await this.#until(this.clock.nowMs() + CALM_MS / 3);
   }
 
   /** Every node that has an address to give, or may get one, answers one more pod. */
