@@ -1,6 +1,6 @@
 /**
- * P8: a node goes down under its pods and boots: namespaces and kernel objects are gone, the ENIs come back under other names, DELs of the
- * old sandboxes cross the ADDs of the new ones. All pods run again, every path works, and no address is lost or given twice.
+ * P8: a node goes down under its pods and boots: namespaces and kernel objects are gone, the ENIs come back under other names, metadata service and
+ * API server are late, DELs of the old sandboxes cross the ADDs of the new ones. All pods run again, every path works, and no address is lost or given twice.
  */
 import './in-box.ts';
 
@@ -19,6 +19,9 @@ t.test('P8, lab: a reboot of a full node costs its pods their sandboxes and noth
   }
 });
 
+/** Enough for several tries to hear who it is, and to list its pods. */
+const [LATE_READS, LATE_REQUESTS] = [8, 12];
+
 async function rebooted(t: Test, lab: Lab): Promise<void> {
   const [node, other] = lab.nodes.map(({ name }) => name) as [string, string];
   // All that the node can hold, so that the dead leases have to make way.
@@ -32,7 +35,15 @@ async function rebooted(t: Test, lab: Lab): Promise<void> {
       : ((await lab.node(node).report())?.enis ?? []).map((eni) => [eni.eniId, eni.device]),
   );
 
+  // Whom the booting node asks is late too.
+  const { faults } = lab.cloud.live.gateway;
+  const late = faults.plant({ api: 'Metadata', effect: 'drop', how: 'close', times: LATE_READS, params: {} });
+  lab.api.admin.failNext({ count: LATE_REQUESTS, code: 503 });
   const pods = await lab.rebootNode(node);
+  t.notOk(
+    faults.list().some(({ id, left }) => id === late && left > 0),
+    'the metadata service was late',
+  );
   t.strictSame(pods.map(({ name }) => name).sort(), [...names].sort());
   for (const pod of pods) t.not(pod.sandbox?.containerId, before.get(pod.name), `${pod.name} has a new sandbox`);
   t.equal(new Set(pods.flatMap(({ ips }) => ips)).size, names.length, 'no address twice');
