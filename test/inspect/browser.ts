@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 
 const PROGRAMS = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 15_000;
 
 export const chromium = (): string | null => PROGRAMS.find((path) => existsSync(path)) ?? null;
 
@@ -79,12 +79,16 @@ export class Browser {
     });
   }
 
+  /** Its own end first, so that its helpers end with it. */
   async end(): Promise<void> {
-    const ended = new Promise((resolve) => this.#child.once('exit', resolve));
+    const ended = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
     if (this.#child.exitCode === null) {
-      this.#child.kill('SIGKILL');
+      const late = setTimeout(() => this.#child.kill('SIGKILL'), 3_000);
+      this.send('Browser.close').catch(() => {});
       await ended;
+      clearTimeout(late);
     }
+    for (const pipe of this.#child.stdio) pipe?.destroy();
     rmSync(this.#profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   }
 
@@ -143,7 +147,8 @@ export class Tab {
   /** Until an expression in the page is true; fails with what the page shows. */
   async until(what: string, expression: string): Promise<void> {
     const endMs = performance.now() + PATIENCE_MS;
-    while (!(await this.eval<boolean>(`!!(${expression})`))) {
+    // While the page is being loaded there is nothing to ask.
+    while (!(await this.eval<boolean>(`!!(${expression})`).catch(() => false))) {
       if (performance.now() > endMs)
         throw new Error(
           `never: ${what}\n${await this.eval<string>('document.body.innerText')}\n${this.errors.join('\n')}`,

@@ -28,9 +28,8 @@ export class Connection {
   async ask<T>(path: string, params: Readonly<Record<string, string | number>> = {}): Promise<T | null> {
     const query = new URLSearchParams(Object.entries(params).map(([name, value]) => [name, String(value)]));
     const answer = await fetch(`${path}?${query}`, { headers: this.#headers });
-    if (answer.status === 404) return null;
-    const body = (await answer.json()) as T & { error?: string };
-    if (!answer.ok) throw new Error(body.error ?? `answered ${answer.status}`);
+    const body = (await answer.json()) as (T & { error?: string }) | null;
+    if (!answer.ok) throw new Error(body?.error ?? `answered ${answer.status}`);
     return body;
   }
 
