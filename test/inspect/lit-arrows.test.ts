@@ -8,6 +8,7 @@ const arrow = (from: string, to: string, ...events: string[]): PlacedArrow => ({
   events,
   points: [],
   label: null,
+  inward: false,
 });
 
 const arrows = [
