@@ -7,6 +7,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { build } from 'esbuild';
+import { pageBuild } from './page-build.ts';
 
 const next = `dist/.next-${process.pid}`;
 const native = ['koffi', 'level', 'classic-level'];
@@ -33,17 +34,7 @@ try {
     });
     chmodSync(`${next}/${name}.js`, 0o755);
   }
-  await build({
-    entryPoints: ['src/inspect/page/main.ts'],
-    outfile: `${next}/inspect.js`,
-    bundle: true,
-    platform: 'browser',
-    format: 'esm',
-    target: 'es2022',
-    minify: true,
-    legalComments: 'none',
-    logLevel: 'warning',
-  });
+  await build(pageBuild(`${next}/inspect.js`));
   for (const asset of ['inspect.html', 'inspect.css']) copyFileSync(`src/inspect/page/${asset}`, `${next}/${asset}`);
   for (const proto of ['grpc/rpc.proto', 'grpc/node.proto', 'grpc/tracing.proto', 'device-plugin/deviceplugin.proto'])
     copyFileSync(`src/adapters/${proto}`, `${next}/${proto.split('/')[1]}`);

@@ -10,11 +10,12 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { burst } from './burst.ts';
 import { cniAdd } from './cni-add.ts';
+import { inspectorBench } from './inspector.ts';
 import { type Bench, type Measurement, table } from './measurement.ts';
 import { observedBench } from './observed.ts';
 import { restart } from './restart.ts';
 
-const benches: readonly Bench[] = [burst, cniAdd, restart, observedBench];
+const benches: readonly Bench[] = [burst, cniAdd, restart, observedBench, inspectorBench];
 const INSIDE = 'ENACTOR_BENCH_INSIDE';
 
 function runInside(): number {

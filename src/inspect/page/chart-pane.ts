@@ -75,8 +75,10 @@ export class ChartPane {
     this.#reveal('auto');
   }
 
+  /** All of it; again: as large as it can be read. */
   fit(): void {
-    this.#zoom = null;
+    const whole = this.#whole();
+    this.#zoom = this.#zoom === whole ? null : whole;
     this.#sized();
     this.#reveal('auto');
   }
@@ -162,11 +164,14 @@ export class ChartPane {
     this.#sized();
   }
 
-  #scale(): number {
+  #whole(): number {
     const { width = 1, height = 1 } = this.#drawn?.placed ?? {};
     const { clientWidth, clientHeight } = this.#place;
-    const whole = Math.min((clientWidth - 8) / width, (clientHeight - 8) / height, 1);
-    return this.#zoom ?? Math.max(whole, Math.min(READABLE, 1));
+    return Math.max(ZOOM_MIN / 2, Math.min((clientWidth - 10) / width, (clientHeight - 14) / height, 1));
+  }
+
+  #scale(): number {
+    return this.#zoom ?? Math.max(this.#whole(), READABLE);
   }
 
   #sized(): void {
@@ -204,11 +209,13 @@ function stateElement({ path, type, tags, x, y, width, height, lines }: PlacedSt
   );
 }
 
-function arrowElement({ points, label, from, to }: PlacedArrow): SVGGElement {
+function arrowElement({ points, label, from, to, inward }: PlacedArrow): SVGGElement {
+  const [begin] = points;
   return svg(
     'g',
     { class: 'arrow', 'data-from': from, 'data-to': to },
-    svg('path', { d: pathOf(points) }),
+    svg('path', { class: 'way', d: pathOf(points) }),
+    ...(inward && begin !== undefined ? [svg('path', { d: `M${begin.x - 8} ${begin.y}h16` })] : []),
     ...(label === null
       ? []
       : [

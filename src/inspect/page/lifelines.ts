@@ -20,7 +20,7 @@ export type Row = {
 
 export const OUTSIDE = 'outside';
 /** Leases that have a line each; when more of them are seen all share one. */
-const OWN_LINES_MAX = 3;
+const OWN_LINES_MAX = 2;
 
 const ORDER = [
   'outside',

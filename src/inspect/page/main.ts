@@ -50,6 +50,7 @@ async function begin(): Promise<void> {
     End: () => time.end(),
     p: () => time.play(),
     l: () => model.goLive(),
+    a: () => time.selectActor(),
     j: () => tree.step(1),
     k: () => tree.step(-1),
     '/': () => follow.focus(),

@@ -8,8 +8,8 @@ import type { Model } from './model.ts';
 import { ago, clock, fieldsOf, lastOf } from './words.ts';
 
 const ROW_PX = 22;
-const TIME_PX = 84;
-const LINE_PX_MIN = 78;
+const TIME_PX = 74;
+const LINE_PX_MIN = 58;
 /** Rows that decide who has a line: those that are seen, and some around. */
 const AROUND = 30;
 const DRAW_MS = 90;

@@ -20,6 +20,7 @@ export class TimeBar {
     part('step-back').addEventListener('click', () => this.step(-1));
     part('step-on').addEventListener('click', () => this.step(1));
     part('to-end').addEventListener('click', () => this.end());
+    part('where').addEventListener('click', () => this.selectActor());
     part('play').addEventListener('click', () => this.play());
     this.#tapes.addEventListener('change', () => {
       model.tape = this.#tapes.selectedIndex;
@@ -57,6 +58,13 @@ export class TimeBar {
     }, PLAY_MS);
     if (this.#model.live || this.#model.index >= this.#model.marks.length) void this.#model.travelTo(0);
     this.draw();
+  }
+
+  /** The one that the input reached. */
+  selectActor(): void {
+    const [, actor] = this.#model.marks[this.#model.index - 1] ?? [];
+    const path = [...this.#model.actors.keys()].find((one) => one === actor || one.endsWith(`/${actor}`));
+    if (!this.#model.live && path !== undefined) this.#model.select(path);
   }
 
   async #by(inputs: number): Promise<void> {
