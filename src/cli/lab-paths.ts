@@ -11,10 +11,17 @@ import { PROXY_FORMS } from '../lab/services/kube-proxy.ts';
 import { missingForServices } from '../lab/services/needs.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
 
-export type PathsWanted = { readonly into: string | null; readonly modes: readonly PodMode[] };
+export type PathsWanted = {
+  readonly into: string | null;
+  readonly modes: readonly PodMode[];
+  /** How many times as long to wait for what may take a while. */
+  readonly patience: number;
+};
+
+const START_MS = 60_000;
 
 /** Resolves with 0 when every path is as it should be. Throws CommandError. */
-export async function labPaths({ into, modes }: PathsWanted): Promise<number> {
+export async function labPaths({ into, modes, patience }: PathsWanted): Promise<number> {
   const missing = missingForServices();
   if (missing !== null) throw new CommandError(EXIT.cannot, missing);
   if (!insideBox()) {
@@ -35,7 +42,7 @@ export async function labPaths({ into, modes }: PathsWanted): Promise<number> {
   const trouble: string[] = [];
   for (const mode of modes) {
     say(`pods: ${mode}`);
-    const tried = await tryAll(mode, say, stop.signal);
+    const tried = await tryAll(mode, patience, say, stop.signal);
     if (stop.signal.aborted) return EXIT.interrupted;
     byMode.set(mode, tried.verdicts);
     trouble.push(...tried.trouble);
@@ -53,7 +60,10 @@ function print(byMode: ReadonlyMap<PodMode, readonly PathVerdict[]>, into: strin
   const veth = byMode.get('veth');
   const tables = [
     ...(veth === undefined ? [] : [{ name: 'paths', text: pathTable(veth) }]),
-    ...(byMode.size > (veth === undefined ? 0 : 1) ? [{ name: 'modes', text: modesTable(byMode) }] : []),
+    ...(byMode.has('VPCIP') || byMode.has('VPCENI')
+      ? [{ name: 'modes', text: modesTable(byMode, ['VPCIP', 'VPCENI']) }]
+      : []),
+    ...(byMode.has('ipvlan') ? [{ name: 'ipvlan', text: modesTable(byMode, ['ipvlan']) }] : []),
   ];
   for (const { name, text } of tables)
     if (into === null) process.stdout.write(`${text}\n\n`);
@@ -62,17 +72,19 @@ function print(byMode: ReadonlyMap<PodMode, readonly PathVerdict[]>, into: strin
 
 async function tryAll(
   mode: PodMode,
+  patience: number,
   say: (line: string) => void,
   signal: AbortSignal,
 ): Promise<{ verdicts: readonly PathVerdict[]; trouble: readonly string[] }> {
-  const scene = await startScene({ say, signal }, mode);
+  const within = patience * START_MS;
+  const scene = await startScene({ say, signal, servingTimeoutMs: within, podStartTimeoutMs: within }, mode);
   const verdicts: PathVerdict[] = [];
   const trouble: string[] = [];
   try {
     for (const form of PROXY_FORMS) {
       if (signal.aborted) break;
       say(`kube-proxy in its ${form} form`);
-      const tried = await withProxies(scene, form, rightCidr(mode), () => tryForm(scene, form));
+      const tried = await withProxies(scene, form, rightCidr(mode), () => tryForm(scene, form, { patience }));
       verdicts.push(...tried.verdicts);
       const { routingFault, unknownSource } = tried.refused;
       if (routingFault + unknownSource > 0)

@@ -60,7 +60,7 @@ export type Config = {
   /** null when the file does not tell. */
   readonly serviceCidr: IPSet | null;
   /** Kinds of links that may be an ENI's device: `device` is a physical or virtio one, the lab plugs in veths. */
-  readonly eniLinkKinds: readonly ('device' | 'veth')[];
+  readonly eniLinkKinds: readonly ('device' | 'veth' | 'dummy')[];
   /** Whether what comes in by the primary interface is answered by it. */
   readonly replyPaths: boolean;
   readonly daemonMode: DaemonMode;
@@ -146,7 +146,7 @@ const schema = z.strictObject({
   debug_commands: z.boolean().default(true),
   inputs_max: z.int().min(0).max(100_000).default(defaultSettings.inputsMax),
   eni_link_kinds: z
-    .array(z.enum(['device', 'veth']))
+    .array(z.enum(['device', 'veth', 'dummy']))
     .min(1)
     .default(['device']),
   reply_paths: z.boolean().default(true),

@@ -17,6 +17,7 @@ export const DRIFT_KINDS = [
   'podSetting',
   'podRoute',
   'podRule',
+  'hostSetting', // forwarding, or what keeps an advertised default route
   'nodeFilter', // the table of nf_tables for the node as a whole
   'replyPath', // the rule that sends answers back by the primary interface
   'leftover', // of a sandbox that is no more

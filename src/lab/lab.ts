@@ -44,6 +44,8 @@ export type LabOptions = {
   readonly config?: Readonly<Record<string, unknown>>;
   readonly programs?: Programs;
   readonly podStartTimeoutMs?: number;
+  /** How long a daemon may take until it serves. */
+  readonly servingTimeoutMs?: number;
   /** With which devices of ENIs come; 1500 if not told, 8500 is what larger instances have. */
   readonly eniMtu?: number;
   /** Told of each step, one line each. */
@@ -326,7 +328,9 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       say(`${name}: ${nodeIp} on ${instanceId}, starting its daemon`);
     }
     for (const node of nodes) node.startDaemon();
-    await Promise.all(nodes.map((node) => node.whenServing(SERVING_TIMEOUT_MS, options.signal)));
+    await Promise.all(
+      nodes.map((node) => node.whenServing(options.servingTimeoutMs ?? SERVING_TIMEOUT_MS, options.signal)),
+    );
     say(`${nodes.length} daemons serve`);
     return lab;
   } catch (error) {

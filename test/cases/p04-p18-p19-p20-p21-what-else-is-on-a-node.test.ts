@@ -69,7 +69,7 @@ async function wrongRange(t: Test, scene: Scene): Promise<void> {
       t.strictSame(more, []);
       t.match(found, { check: 'kube-proxy', is: 'warning', says: /for outsiders/, whatToDo: /InterfaceNamePrefix/ });
       t.match(found?.says, '10.244.0.0/16 and fd00:244::/56', `${form}: the doctor names both ranges`);
-      return tryForm(scene, form, paths);
+      return tryForm(scene, form, { paths });
     });
     t.equal(verdicts.length, 8);
     for (const { path, family, at, seen } of verdicts) {
@@ -84,7 +84,7 @@ async function wrongRange(t: Test, scene: Scene): Promise<void> {
     t.equal(refused.routingFault, 0, `${form}: masqueraded packets leave by the node’s own ENI`);
     const mended = await withProxies(scene, form, byDevice, async () => {
       t.match(await doctorOf(scene), [{ is: 'ok', says: 'names no range of pods' }], `${form}: the doctor is content`);
-      return tryForm(scene, form, paths);
+      return tryForm(scene, form, { paths });
     });
     await withProxies(scene, form, RIGHT_CIDR, async () => t.match(await doctorOf(scene), [{ is: 'ok' }]));
     for (const { path, family, ok, why } of mended.verdicts)

@@ -42,6 +42,8 @@ export type VmWanted = {
   readonly trees?: Readonly<Record<string, string>>;
   /** Other names of programs in /bin. */
   readonly links?: Readonly<Record<string, string>>;
+  /** MACs of its network cards (Intel's e1000), all on one hub; `eth0` and so on in their order. */
+  readonly nics?: readonly string[];
   readonly timeoutMs: number;
 };
 
@@ -57,7 +59,7 @@ export async function runInVm(wanted: VmWanted): Promise<string> {
   const dir = mkdtempSync(join(tmpdir(), 'enactor-vm-'));
   try {
     const initramfs = makeInitramfs(dir, wanted);
-    return await boot(initramfs, wanted.timeoutMs, MEMORY_MIB + (wanted.trees === undefined ? 0 : MORE_MEMORY_MIB));
+    return await boot(initramfs, wanted, MEMORY_MIB + (wanted.trees === undefined ? 0 : MORE_MEMORY_MIB));
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
@@ -152,24 +154,19 @@ function inOrder(names: readonly string[]): string[] {
   return [...ordered];
 }
 
-async function boot(initramfs: string, timeoutMs: number, memoryMib: number): Promise<string> {
+async function boot(
+  initramfs: string,
+  { timeoutMs, nics = [] }: Pick<VmWanted, 'timeoutMs' | 'nics'>,
+  memoryMib: number,
+): Promise<string> {
   const machine = spawn(
     QEMU,
     [
-      ...[
-        '-accel',
-        'tcg',
-        '-cpu',
-        'max',
-        '-smp',
-        '2',
-        '-m',
-        String(memoryMib),
-        '-nographic',
-        '-no-reboot',
-        '-nic',
-        'none',
-      ],
+      ...['-accel', 'tcg', '-cpu', 'max', '-smp', '2', '-m', String(memoryMib), '-nographic', '-no-reboot'],
+      ...(nics.length === 0 ? ['-nic', 'none'] : []),
+      ...nics.flatMap((mac, at) => [
+        ...['-netdev', `hubport,id=n${at},hubid=0`, '-device', `e1000,netdev=n${at},mac=${mac}`],
+      ]),
       ...['-kernel', kernelImage() ?? '', '-initrd', initramfs, '-append', 'console=ttyS0 quiet panic=-1'],
     ],
     { stdio: ['ignore', 'pipe', 'pipe'] },

@@ -17,7 +17,7 @@ import { hostPrefix } from './pod-plan.ts';
 import { ALL_RP_FILTER, deviceSysctl, ensureSysctls, notStrict, readSysctl, type Sysctl } from './sysctl.ts';
 
 /** Kinds of device that may be an ENI: `device` is a physical or virtio one, the others are the kernel's names (`veth`). */
-export type EniKind = 'device' | 'veth';
+export type EniKind = 'device' | 'veth' | 'dummy';
 
 export function findEniLink(host: Netlink, mac: string, kinds: readonly EniKind[]): Link | null {
   return eniLinkIn(host.links(), mac, kinds);

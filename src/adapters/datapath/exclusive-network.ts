@@ -101,20 +101,16 @@ export class ExclusiveNetwork {
 /** What hangs on a device has its MAC too. */
 const CHILDREN: readonly (string | null)[] = ['ipvlan', 'macvlan', 'vlan'];
 
-/** By its MAC; a pod's host end never has it, whatever it is called. */
+/** Physical before all: only tests have ENIs of another kind. */
+const ENI_KINDS: readonly (string | null)[] = [null, 'veth', 'dummy'];
+
+/** By its MAC, which a bridge or whatever hangs on the device may have too; a pod's host end never has it, whatever it is called. */
 export function eniOnHost(host: Netlink, mac: string): Link | null {
   const wanted = mac.toLowerCase();
-  return (
-    host
-      .links()
-      .find(
-        (link) =>
-          link.mac === wanted &&
-          !link.loopback &&
-          !CHILDREN.includes(link.kind) &&
-          !link.name.startsWith(HOST_VETH_PREFIX),
-      ) ?? null
-  );
+  const all = host
+    .links()
+    .filter((link) => link.mac === wanted && !link.loopback && !link.name.startsWith(HOST_VETH_PREFIX));
+  return ENI_KINDS.map((kind) => all.find((link) => link.kind === kind)).find((link) => link !== undefined) ?? null;
 }
 
 /** A name that says which ENI it is, for a device whose own name is not known any more. */

@@ -6,7 +6,6 @@
  * microseconds, when nothing has come). All work between
  * two awaits is synchronous, so two ENIs that settle at once cannot pick one table.
  */
-import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EnactorError } from '../../core/errors.ts';
 import type { Family } from '../../core/ip.ts';
@@ -22,13 +21,14 @@ import { deleteRoute } from '../netlink/wire/route.ts';
 import { deleteRule } from '../netlink/wire/rule.ts';
 import { mayBeDrift } from './drift-signs.ts';
 import { type EniKind, eniLinkIn, findEniLink, prepareEniLink } from './eni-device.ts';
+import { hostSettings } from './host-drift.ts';
 import { GONE } from './host-veth.ts';
 import { HostView } from './host-view.ts';
 import { keepHost } from './keep-host.ts';
 import { type Masquerade, NodeFilter } from './node-filter.ts';
 import { pickRouteTable, ROUTE_TABLE_BASE } from './route-table.ts';
 import type { SandboxDevice } from './sandbox-device.ts';
-import { deviceSysctl, ensureSysctls, readSysctl, type Sysctl } from './sysctl.ts';
+import { ensureSysctls } from './sysctl.ts';
 
 export type HostKernelOptions = {
   /** Which devices may be ENIs; the lab adds `veth`. */
@@ -45,7 +45,6 @@ export type HostKernelOptions = {
 };
 
 const FAMILIES: readonly Family[] = [4, 6];
-const IPV4_FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 
 export class HostKernel implements Kernel {
   readonly #libc: Libc;
@@ -72,14 +71,11 @@ export class HostKernel implements Kernel {
 
   /**
    * Turns forwarding on and leaves the rest of the host as it is: reverse-path filters are set per device of ours, and `all`
-   * stays (sysctl.ts). With forwarding on, a device that takes its IPv6 default route from advertisements loses it unless its
-   * accept_ra is 2, so those that have 1 are raised first (cases/field F5).
+   * stays (host-drift.ts).
    */
   async prepareHost(): Promise<void> {
-    ensureSysctls([{ path: IPV4_FORWARDING, value: '1' }]);
+    ensureSysctls(hostSettings(this.#ipv6));
     this.#prepareFilter();
-    if (!this.#ipv6 || readSysctl('/proc/sys/net/ipv6/conf/all/forwarding') === null) return;
-    ensureSysctls([...keepAdvertisedRoutes(), deviceSysctl(6, 'all', 'forwarding', 1)]);
   }
 
   /** So that the first pod has them too. What fails here the keeper meets again, and tells. */
@@ -197,7 +193,7 @@ export class HostKernel implements Kernel {
     try {
       const host = new Netlink(this.#libc);
       try {
-        const parts = { libc: this.#libc, kinds: this.#kinds, filter: this.#filter };
+        const parts = { libc: this.#libc, kinds: this.#kinds, filter: this.#filter, ipv6: this.#ipv6 };
         return keepHost(host, wanted, parts, this.#devices);
       } finally {
         host.close();
@@ -256,13 +252,6 @@ export class HostKernel implements Kernel {
 function hostError(error: unknown): EnactorError {
   if (error instanceof EnactorError) return error;
   return new EnactorError('device', `the host's network: ${error instanceof Error ? error.message : error}`, error);
-}
-
-function keepAdvertisedRoutes(): Sysctl[] {
-  return readdirSync('/proc/sys/net/ipv6/conf')
-    .filter((device) => device !== 'all' && device !== 'default')
-    .filter((device) => readSysctl(deviceSysctl(6, device, 'accept_ra', 1).path) === '1')
-    .map((device) => deviceSysctl(6, device, 'accept_ra', 2));
 }
 
 function aborted(mac: string): Error {

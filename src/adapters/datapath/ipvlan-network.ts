@@ -3,14 +3,17 @@ import type { Sandbox } from '../../core/sandbox.ts';
 import type { Libc } from '../netlink/libc.ts';
 import { Netlink } from '../netlink/netlink.ts';
 import { NetlinkError } from '../netlink/netlink-error.ts';
-import { createIpvlan, deleteLink } from '../netlink/wire/link.ts';
+import { createIpvlan, deleteLink, setLink } from '../netlink/wire/link.ts';
 import { eniOnHost } from './exclusive-network.ts';
 import { type ExclusivePlan, SERVICE_IF_NAME } from './exclusive-plan.ts';
 import { findHostVeth, GONE } from './host-veth.ts';
 import type { PodNamespace } from './pod-namespace.ts';
 import type { Attached } from './pod-network.ts';
-import { sandboxDevice } from './sandbox-device.ts';
+import { HOST_VETH_PREFIX, sandboxDevice } from './sandbox-device.ts';
 import { makeServicePair, missingOfPair, missingOnEni, putOnEni } from './service-pair.ts';
+
+/** Of a slave's name before it has the pod's. */
+const BEFORE_PREFIX = 'ipvl';
 
 /** The kernel's word for a kind of device that it does not know. */
 const UNKNOWN_KIND = 'EOPNOTSUPP';
@@ -48,19 +51,26 @@ export class IpvlanNetwork {
       if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
       const eni = eniOnHost(host, plan.eniMac);
       if (eni === null) throw new EnactorError('device', `the device of ENI ${plan.eniMac} is not on the host`);
+      // The kernel looks for the name on the host first, where there mostly is an eth0: it is given in the pod.
+      const name = BEFORE_PREFIX + plan.device.hostNames[1].slice(HOST_VETH_PREFIX.length);
       const [made] = host.execute([
-        createIpvlan({ name: ifName, mtu: plan.mtu, masterIndex: eni.index, netnsFd: namespace.fd }),
+        createIpvlan({ name, mtu: plan.mtu, masterIndex: eni.index, netnsFd: namespace.fd }),
       ]);
       if (made?.error) throw made.error.code === UNKNOWN_KIND ? new NoIpvlanError(made.error) : made.error;
       try {
+        const slave = namespace.netlink.linkByName(name);
+        if (slave === null) throw new EnactorError('device', `${name} vanished as it was made`);
+        namespace.netlink.apply([setLink(slave.index, { name: ifName })]);
         putOnEni(this.#libc, plan, namespace);
         const hostName = makeServicePair(this.#libc, host, plan, namespace);
         if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
         return { hostName, hostMac: plan.device.hostMac, podMac: plan.eniMac };
       } catch (error) {
         // The first cause is what the caller has to see, not what the undo met.
-        const slave = namespace.netlink.linkByName(ifName);
-        if (slave !== null) namespace.netlink.execute([deleteLink(slave)]);
+        for (const each of [name, ifName]) {
+          const slave = namespace.netlink.linkByName(each);
+          if (slave?.kind === 'ipvlan') namespace.netlink.execute([deleteLink(slave)]);
+        }
         const left = findHostVeth(host, plan.device);
         if (left !== null) host.execute([deleteLink(left)]);
         throw error;

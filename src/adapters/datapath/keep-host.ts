@@ -12,6 +12,7 @@ import type { Netlink } from '../netlink/netlink.ts';
 import { type EniKind, eniLinkIn } from './eni-device.ts';
 import { eniFixes } from './eni-drift.ts';
 import type { Fix } from './fix.ts';
+import { hostFixes } from './host-drift.ts';
 import { HostView } from './host-view.ts';
 import type { NodeFilter } from './node-filter.ts';
 import { leftoverFixes, orphanRuleFixes, podFixes, strayRuleFixes, unclaimedIn, vethsByMac } from './pod-drift.ts';
@@ -22,19 +23,21 @@ export type HostParts = {
   readonly libc: Libc;
   readonly kinds: readonly EniKind[];
   readonly filter: NodeFilter;
+  /** The host forwards IPv6 too. */
+  readonly ipv6: boolean;
 };
 
 /** `devices` remembers what a sandbox's devices are called, which takes two hashes each. Throws NetlinkError when nothing can be read. */
 export function keepHost(
   netlink: Netlink,
   wanted: HostWanted,
-  { libc, kinds, filter }: HostParts,
+  { libc, kinds, filter, ipv6 }: HostParts,
   devices: Map<string, SandboxDevice>,
 ): HostKept {
   const view = new HostView(netlink);
   const veths = vethsByMac(view);
   const macs = new Set(wanted.enis.map(({ mac }) => mac.toLowerCase()));
-  const fixes: Fix[] = filter.fixes(view, macs);
+  const fixes: Fix[] = [...(wanted.thorough ? hostFixes(view, ipv6) : []), ...filter.fixes(view, macs)];
   const whole: string[] = [];
   const begun: string[] = [];
   for (const eni of wanted.enis) {

@@ -138,7 +138,8 @@ Examples:
         .choices(POD_MODES)
         .default(['veth', 'VPCIP', 'VPCENI']),
     )
-    .action(async ({ into, pods }) => done(await labPaths({ into: into ?? null, modes: pods })));
+    .option('--patience <n>', 'wait so many times as long, on a slow machine', countTo(100), 1)
+    .action(async ({ into, pods, patience }) => done(await labPaths({ into: into ?? null, modes: pods, patience })));
 
   lab
     .command('exec')

@@ -1,7 +1,7 @@
 /** The table of paths by how pods are connected: what the far end saw, once where proxies and families agree. */
 import type { Family } from '../../core/ip.ts';
 import { PROXY_FORMS, type ProxyForm } from '../services/kube-proxy.ts';
-import { POD_MODES, type PodMode } from './pod-modes.ts';
+import type { PodMode } from './pod-modes.ts';
 import { SERVICE_PATHS, type ServicePath } from './service-paths.ts';
 
 /** What one try showed; `path` by its words alone, so that it may come from another process. */
@@ -13,9 +13,8 @@ export type Seen = {
   readonly seen: string;
 };
 
-/** Of all but `veth`, which has its table to itself. ✘ marks what is not as it should be in its mode. */
-export function modesTable(byMode: ReadonlyMap<PodMode, readonly Seen[]>): string {
-  const modes = POD_MODES.filter((mode) => mode !== 'veth' && byMode.has(mode));
+/** A column for each of `modes`. ✘ marks what is not as it should be in its mode. */
+export function modesTable(byMode: ReadonlyMap<PodMode, readonly Seen[]>, modes: readonly PodMode[]): string {
   const rows = SERVICE_PATHS.map(({ words }) => [words, ...modes.map((mode) => cellOf(words, byMode.get(mode) ?? []))]);
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const head = ['path', ...modes];

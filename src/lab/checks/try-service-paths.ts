@@ -55,11 +55,14 @@ export async function withProxies<T>(
   }
 }
 
+/** `patience`: how many times as long to wait, on a machine that is slow. */
+export type Tries = { readonly paths?: readonly ServicePath[]; readonly patience?: number };
+
 /** Tries the paths; the proxies are the caller's (`withProxies`). */
 export async function tryForm(
   scene: Scene,
   form: ProxyForm,
-  paths: readonly ServicePath[] = servicePaths(scene.mode),
+  { paths = servicePaths(scene.mode), patience = 1 }: Tries = {},
 ): Promise<FormVerdict> {
   const { lab } = scene;
   const before = lab.refused();
@@ -69,14 +72,20 @@ export async function tryForm(
   const worker = async () => {
     for (let index = next++; index < jobs.length; index = next++) {
       const job = jobs[index];
-      if (job !== undefined) verdicts[index] = await tryOne(scene, form, job.path, job.family);
+      if (job !== undefined) verdicts[index] = await tryOne(scene, form, job.path, job.family, patience);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   return { verdicts, refused: refusedSince(lab.refused(), before) };
 }
 
-async function tryOne(scene: Scene, form: ProxyForm, path: ServicePath, family: Family): Promise<PathVerdict> {
+async function tryOne(
+  scene: Scene,
+  form: ProxyForm,
+  path: ServicePath,
+  family: Family,
+  patience: number,
+): Promise<PathVerdict> {
   const expected = path.expected[family];
   const aim = aimOf(scene, path.target, family);
   const from = scene.places.get(path.from) ?? path.from;
@@ -85,7 +94,7 @@ async function tryOne(scene: Scene, form: ProxyForm, path: ServicePath, family: 
     const why = netns === null ? `${from} is not there` : 'the far end has no address of this family';
     return { path, form, family, ok: false, seen: 'not tried', at: null, why };
   }
-  const timeoutMs = expected === 'dropped' ? DROPPED_MS : ARRIVES_MS;
+  const timeoutMs = patience * (expected === 'dropped' ? DROPPED_MS : ARRIVES_MS);
   const result = await ask(netns, { ...aim, timeoutMs, attempts: expected === 'dropped' ? 2 : 4 });
   const seen = result.reached ? nameOf(scene, from, result.sourceSeen) : 'dropped';
   const at = result.reached ? tableName(scene, result.place ?? '') : null;

@@ -136,7 +136,7 @@ export class Router {
       addRule({ family: 4, priority: ANY_SOURCE, incoming: own, table: tableOf('unknownSource') }),
       addRule({ family: 6, priority: ANY_SOURCE, incoming: own, table: tableOf('unknownSource') }),
     ]);
-    if (this.#answersForIpv6) this.#letAnswer(own);
+    if (this.#answersForIpv6) this.#letAnswer(own, linkIndex);
     this.#ports.set(eni.eniId, { device: own, linkIndex, mac: eni.mac, addresses: new Set(), groups: null });
   }
 
@@ -206,7 +206,7 @@ export class Router {
       addRule({ family, priority: KNOWN_SOURCE, source: prefix, table: tableOf('routingFault') }),
     ]);
     port.addresses.add(ip);
-    if (this.#answersForIpv6) this.#proxy([ip]);
+    if (this.#answersForIpv6) this.#proxy([ip], this.#indexes());
     this.#followGroups();
   }
 
@@ -233,20 +233,31 @@ export class Router {
    */
   answerForIpv6(): void {
     this.#answersForIpv6 = true;
-    for (const { device } of this.#ports.values()) this.#letAnswer(device);
-    this.#proxy([...this.#ports.values()].flatMap(({ addresses }) => [...addresses]));
+    for (const { device, linkIndex } of this.#ports.values()) this.#letAnswer(device, linkIndex);
   }
 
-  #letAnswer(device: string): void {
+  #letAnswer(device: string, linkIndex: number): void {
     this.netns.run(() => {
       writeSysctl(`net/ipv6/conf/${device}/forwarding`, '1');
       writeSysctl(`net/ipv6/conf/${device}/proxy_ndp`, '1');
       writeSysctl(`net/ipv6/neigh/${device}/proxy_delay`, '0');
     });
+    this.#proxy(
+      [...this.#ports.values()].flatMap(({ addresses }) => [...addresses]),
+      [linkIndex],
+    );
   }
 
-  #proxy(ips: readonly string[]): void {
-    this.#netlink.apply(ips.filter((ip) => familyOf(ip) === 6).map(proxyNeighbour), ['EEXIST']);
+  #proxy(ips: readonly string[], linkIndexes: readonly number[]): void {
+    const ipv6 = ips.filter((ip) => familyOf(ip) === 6);
+    this.#netlink.apply(
+      linkIndexes.flatMap((linkIndex) => ipv6.map((ip) => proxyNeighbour({ linkIndex, ip }))),
+      ['EEXIST'],
+    );
+  }
+
+  #indexes(): readonly number[] {
+    return [...this.#ports.values()].map((port) => port.linkIndex);
   }
 
   /** The address is nobody's any more. Unknown ones are ignored. */

@@ -1,8 +1,10 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { type Test, test } from 'tap';
 import { HostKernel } from '../../../src/adapters/datapath/host-kernel.ts';
 import { PodNamespace } from '../../../src/adapters/datapath/pod-namespace.ts';
 import { PodNetwork } from '../../../src/adapters/datapath/pod-network.ts';
 import { podPlan } from '../../../src/adapters/datapath/pod-plan.ts';
+import { DIRECT_GROUP } from '../../../src/adapters/datapath/sandbox-device.ts';
 import { ChangeSocket } from '../../../src/adapters/netlink/change-socket.ts';
 import { Netlink } from '../../../src/adapters/netlink/netlink.ts';
 import { addRule, deleteRule } from '../../../src/adapters/netlink/wire/rule.ts';
@@ -23,7 +25,10 @@ async function hostWithPod(t: Test) {
   const inPod = new TestNamespace(t, 'pod');
   host.ip('link', 'add', 'eth1', 'address', MAC, 'type', 'veth', 'peer', 'name', 'eth1far');
   host.ip('link', 'set', 'eth1far', 'up');
-  const kernel = new HostKernel(libc, { eniKinds: ['device', 'veth'], pollMs: 20, watchMs: 10, replyPaths: false });
+  const kernel = new HostKernel(libc, {
+    ...{ eniKinds: ['device', 'veth'], pollMs: 20, watchMs: 10, replyPaths: false, ipv6: true },
+  });
+  await host.run(() => kernel.prepareHost());
   const eni = { mac: MAC, subnet, nodeIp: '10.0.0.5', mtu: 1400 };
   const { routeTable } = await host.run(() => kernel.setUpEni({ ...eni, routeTable: null }, never));
   const sandbox = {
@@ -58,6 +63,47 @@ test('keep: what is whole is left alone, byte for byte, and said to be whole', {
   t.strictSame(await keep(), kept);
   t.strictSame(await keep({ pods: [pod('young')] }), kept, 'so that it is known to be made from now on');
   t.equal(host.state(), before);
+});
+
+test('keep: settings of the host that an agent puts back are mended, those that are not ours stay (F5)', {
+  skip,
+}, async (t) => {
+  const { host, keep } = await hostWithPod(t);
+  host.ip('link', 'add', 'ens5', 'type', 'veth', 'peer', 'name', 'ens5far');
+  for (const device of ['ens5', 'ens5far']) host.ip('link', 'set', device, 'up');
+  host.ip('route', 'add', 'default', 'dev', 'ens5');
+  const path = (rest: string): string => `/proc/sys/net/${rest}`;
+  const read = (rest: string): string => host.run(() => readFileSync(path(rest), 'utf8').trim());
+  const put = (rest: string, value: string): void => host.run(() => writeFileSync(path(rest), value));
+  put('ipv6/conf/ens5/accept_ra', '1');
+  put('ipv4/conf/ens5/rp_filter', '1');
+  put('ipv4/conf/all/rp_filter', '1');
+  put('ipv4/conf/eth1/rp_filter', '2'); // as `all` asks for by now
+  const kinds = async (more = {}) => (await keep(more)).drifts.map(({ kind, object }) => `${kind} ${object}`);
+  t.strictSame(await kinds({ pods: [], thorough: false }), [], 'no event tells of it: a sweep finds it');
+  t.strictSame(await kinds({ pods: [] }), [`hostSetting ${path('ipv6/conf/ens5/accept_ra')}`]);
+  t.equal(read('ipv6/conf/ens5/accept_ra'), '2', 'or its default route would end');
+  put('ipv4/ip_forward', '0');
+  put('ipv6/conf/all/forwarding', '0');
+  t.ok((await kinds({ pods: [] })).includes(`hostSetting ${path('ipv4/ip_forward')}`));
+  t.equal(read('ipv4/ip_forward'), '1');
+  t.equal(read('ipv6/conf/all/forwarding'), '1');
+  t.equal(read('ipv4/conf/ens5/rp_filter'), '1', 'a device of the host’s is its own');
+  t.equal(read('ipv4/conf/all/rp_filter'), '1');
+  t.strictSame(await kinds({ pods: [], heldOff: new Set() }), [], 'and that is all');
+});
+
+test('keep: of a pod on the network itself the host’s route is kept, and no rule leads its traffic', {
+  skip,
+}, async (t) => {
+  const { host, keep, hostName } = await hostWithPod(t);
+  host.ip('link', 'set', hostName, 'group', `${DIRECT_GROUP}`);
+  const { drifts } = await keep();
+  t.strictSame(new Set(drifts.map(({ kind }) => kind)), new Set(['podRule']), 'rules of an earlier life go');
+  for (const family of ['-4', '-6']) t.notMatch(host.ip(family, 'rule'), /(192\.168\.0\.10|fd00::10)/);
+  host.ip('route', 'del', IPS[0] ?? '', 'dev', hostName);
+  t.match((await keep()).drifts, [{ kind: 'podRoute', outcome: 'repaired' }]);
+  t.strictSame((await keep()).drifts, []);
 });
 
 test('keep: each thing that is broken is mended and nothing else is touched', { skip }, async (t) => {

@@ -21,9 +21,9 @@ export function setNeighbour(neighbour: NewNeighbour): Request {
   return write(RTM_NEWNEIGH, CREATE | REPLACE, neighbour, [mac], 'set neighbour');
 }
 
-/** From now on the host answers for the address on every device that lets it (`proxy_ndp`, `proxy_arp`). */
-export function proxyNeighbour(ip: string): Request {
-  return write(RTM_NEWNEIGH, CREATE, { linkIndex: 0, ip }, [], 'answer for', NTF_PROXY);
+/** From now on the host answers for the address on this device, if that lets it (`proxy_ndp`). */
+export function proxyNeighbour(where: Pick<NewNeighbour, 'linkIndex' | 'ip'>): Request {
+  return write(RTM_NEWNEIGH, CREATE, where, [], 'answer for', NTF_PROXY);
 }
 
 export function deleteNeighbour(neighbour: Pick<NewNeighbour, 'linkIndex' | 'ip'>): Request {
