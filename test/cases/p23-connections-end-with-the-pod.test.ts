@@ -107,7 +107,7 @@ t.test(
     t.ok(await until(() => stranger.heard.includes('without us')), 'that is how it goes wrong');
 
     t.equal(
-      host.run(() => forgetConnections(libc, [PODS[0], 'fd00::10'])),
+      host.run(() => forgetConnections(libc, [PODS[0], 'fd00::10'], 0)),
       1,
     );
     t.strictSame(tracked(host, PODS[0]), []);

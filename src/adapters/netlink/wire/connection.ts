@@ -50,6 +50,12 @@ export function dumpConnections(family: Family, position: Position, ip: string):
   return { type: GET, flags: DUMP, dump: true, body, operation: 'list connections', object: ip };
 }
 
+/** All entries of the family. */
+export function dumpAllConnections(family: Family): Request {
+  const body = header(family);
+  return { type: GET, flags: DUMP, dump: true, body, operation: 'list connections', object: `IPv${family}` };
+}
+
 /** ENOENT when it has ended meanwhile. */
 export function deleteConnection(family: Family, { name, original }: Connection): Request {
   const body = Buffer.concat([header(family), name]);
