@@ -156,7 +156,7 @@ t.test('G5: a full node is tainted, says so, and the pod too many goes elsewhere
   }
   await daemon.until(async () => !taintsOf(node(here)).some(({ key }) => key === 'enactor/full'));
   await daemon.until(async () => conditionOf(node(here), 'SufficientIP')?.status === 'True');
-  t.match(taintsOf(node(here)), [OTHERS_TAINT]);
+  t.strictSame(taintsOf(node(here)), [OTHERS_TAINT]);
   t.match(conditionOf(node(here), 'Ready'), OTHERS_CONDITION);
   t.equal(schedule(here, 'web-again', false), NODE, 'and pods come here again');
   const before = writes().length;
@@ -180,7 +180,7 @@ t.test('G5: a full node is tainted, says so, and the pod too many goes elsewhere
   t.equal(part(node(here), 'status', 'capacity', 'pods'), '64', 'other capacities stay');
   await fill(t, here, daemon, 'counted', true);
   await daemon.until(async () => conditionOf(node(here), 'SufficientIP')?.status === 'False');
-  t.match(taintsOf(node(here)), [OTHERS_TAINT], 'no taint where it is switched off');
+  t.strictSame(taintsOf(node(here)), [OTHERS_TAINT], 'no taint where it is switched off');
   t.equal(schedule(here, 'counted-too-many', true), OTHER_NODE, 'the pod too many goes elsewhere');
   // A kubelet that registers anew zeroes what it does not know.
   const { status } = node(here) as JsonObject;

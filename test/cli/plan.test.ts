@@ -20,7 +20,8 @@ t.test('plan: says whether it fits by its exit code, and what would', async (t) 
   );
   t.equal(well.status, 0, well.stderr);
   const plan = JSON.parse(well.stdout);
-  t.match(plan, { capacity: 45, cooling: 15, fits: true, otherTypes: [] });
+  t.match(plan, { capacity: 45, cooling: 15, fits: true });
+  t.strictSame(plan.otherTypes, []);
   t.equal(plan.addresses, plan.addressesPerNode * 7);
   const large = enactor('plan', '--type', 'ecs.g7.xlarge', '--pods', '60');
   t.equal(large.status, 1);
@@ -48,7 +49,7 @@ t.test('plan: bad input names the option', async (t) => {
 t.test('simulate: the command passes its options on, and the exit code back', async (t) => {
   const run = enactor('simulate', '--seeds', '1', '--seed', '5', '--steps', '100', '--json');
   t.equal(run.status, 0, run.stderr);
-  t.match(JSON.parse(run.stdout), { violations: [] });
+  t.strictSame(JSON.parse(run.stdout).violations, []);
   const wrong = enactor('simulate', '--seeds', 'x');
   t.equal(wrong.status, 2);
   t.match(wrong.stderr, /--seeds x is not a whole number/);

@@ -167,7 +167,7 @@ t.test('config: file, overlay and flag, changed under a running daemon', async (
   t.match(third.overlay, { configMap: 'kube-system/gpu', state: 'remembered' });
   t.match(shown(third, 'mtu'), { value: 1400, source: 'overlay gpu' });
   t.match(shown(third, 'read_only'), { value: true, source: 'flag --read-only', change: 'restart' });
-  t.match((await frozen.report()).readOnly, { would: [], refused: [] });
+  t.strictSame((await frozen.report()).readOnly, { would: [], refused: [] });
   t.match(
     await call(here.paths.jsonSocket, 'GetIPInfo', 'p'),
     { body: { NetConfs: [{}] } },

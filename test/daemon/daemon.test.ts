@@ -6,6 +6,9 @@ import t from 'tap';
 import { writeDeletionNote } from '../../src/plugin/deletion-notes.ts';
 import { call, machine } from './machine.ts';
 
+/** A pattern of `t.match` without elements fits every list. */
+const confsIn = ({ body }: { readonly body: unknown }): unknown => (body as { NetConfs?: unknown }).NetConfs;
+
 t.test('daemon: a pod gets its address, keeps it through kill -9, and gives it back', async (t) => {
   const here = await machine(t, { cool_down: '0s' });
   here.addPod('p');
@@ -35,7 +38,7 @@ t.test('daemon: a pod gets its address, keeps it through kill -9, and gives it b
   t.strictSame(await call(here.paths.jsonSocket, 'GetIPInfo', 'p'), granted, 'the lease outlived the process');
   t.strictSame(await call(here.paths.jsonSocket, 'AllocIP', 'p'), granted, 'the same sandbox, the same answer');
   t.match(await call(here.paths.jsonSocket, 'ReleaseIP', 'p'), { status: 200, body: { NetConfs: [{}] } });
-  t.match(await call(here.paths.jsonSocket, 'ReleaseIP', 'p'), { status: 200, body: { NetConfs: [] } });
+  t.strictSame(confsIn(await call(here.paths.jsonSocket, 'ReleaseIP', 'p')), []);
 
   t.strictSame(await second.stop(), { code: 0, signal: null });
   for (const path of [here.paths.jsonSocket, here.paths.grpcSocket, here.paths.debugSocket]) t.notOk(existsSync(path));
@@ -62,7 +65,7 @@ t.test('daemon: a deletion noted while it was away is carried out when it is bac
   const second = here.start();
   await second.serving();
   await second.until(async () => readdirSync(join(here.paths.dataDir, 'pending-deletes')).length === 0);
-  t.match(await call(here.paths.jsonSocket, 'GetIPInfo', 'p'), { status: 200, body: { NetConfs: [] } });
+  t.strictSame(confsIn(await call(here.paths.jsonSocket, 'GetIPInfo', 'p')), []);
 });
 
 t.test('daemon: callers wait for nobody while it starts, and a call under way is answered when it stops', async (t) => {

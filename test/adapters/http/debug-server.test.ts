@@ -167,7 +167,7 @@ t.test('debug: commands are few, and none is carried out when they are turned of
   on = false;
   t.equal(await post(path, '/v1/commands/gc'), 403);
   t.strictSame(told.sort(), ['gc', 'sync']);
-  t.match(await read(path, '/v1'), { body: { post: [] } });
+  t.strictSame(((await read(path, '/v1')).body as { post?: unknown }).post, []);
 });
 
 t.test('debug: a reader that stops reading is cut at its bound, and watches no more', async (t) => {
