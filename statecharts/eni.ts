@@ -147,9 +147,9 @@ export const eniMachine = setup({
     settleTimeout: ({ context }) => context.times.settleTimeoutMs,
     detachTimeout: ({ context }) => context.times.detachTimeoutMs,
     comparing: ({ context }) => compareAfterMs(context),
-    /** Describe is late by little; only looks that fail are made ever more seldom. */
+    /** Describe is late by little: what is not shown by then, and looks that fail, are asked about ever more seldom. */
     lookAgain: ({ context: { unseen, failures, times } }) =>
-      unseen > 0
+      unseen > 0 && unseen < UNSEEN_MAX
         ? times.describePeriodMs
         : Math.max(
             times.describePeriodMs,

@@ -15,7 +15,7 @@ import type { idlePoolMachine } from '../../statecharts/idle-pool.ts';
 import { nextPeriodMs } from '../../statecharts/idle-pool-context.ts';
 import type { leaseMachine } from '../../statecharts/lease.ts';
 import { leaseId, type leasesMachine } from '../../statecharts/leases.ts';
-import { nextRestMs } from '../core/address-book.ts';
+import { nextRestMs, offered } from '../core/address-book.ts';
 import { place } from '../core/placement.ts';
 import { sameTotals, totalsOf } from '../core/pool.ts';
 import { podKey, sandboxKey } from '../core/sandbox.ts';
@@ -29,8 +29,9 @@ export type Supervisors = {
   readonly factory: Factory;
   readonly pool: SnapshotFrom<typeof idlePoolMachine>;
   readonly leases: SnapshotFrom<typeof leasesMachine>;
-  /** Of the pool. */
+  /** Of the pool, and of the factory. */
   readonly timers: Timers;
+  readonly factoryTimers: Timers;
 };
 
 /** What holds also while another actor takes the place of one that has died. */
@@ -46,7 +47,7 @@ export function checkPlans(node: string, { factory, pool }: Supervisors, nowMs: 
 /** `callers`: those who wait for an ADD. Returns how many things were compared. */
 export function checkAgreement(
   node: string,
-  { factory, pool, leases, timers }: Supervisors,
+  { factory, pool, leases, timers, factoryTimers }: Supervisors,
   callers: number,
   nowMs: number,
   report: Report,
@@ -56,9 +57,10 @@ export function checkAgreement(
   const fault = (invariant: string, what: string): void => report(invariant, `${node}: ${what}`);
   checkReports(factory, enis, fault);
   checkEnds(factory, fault);
-  checkSurvey(factory, nowMs, fault);
+  checkSurvey(factory, factoryTimers, nowMs, fault);
   checkHaste(factory, fault);
   checkRestTimers(factory, fault);
+  checkServed(enis, fault);
   // What came this very moment is placed, and told of, before the moment is over.
   const settled = factory.context.waiting.every((request) => request.sinceMs < nowMs);
   if (settled) {
@@ -67,6 +69,7 @@ export function checkAgreement(
   }
   checkRequests(factory, enis, living, fault);
   checkAskers(leases, living, fault);
+  checkDeadlines(leases, fault);
   const asking = [...living.values()].reduce((sum, { context }) => sum + context.askers.length, 0);
   if (asking !== callers) fault('4', `${asking} callers are known and ${callers} wait`);
   checkPoolTimers(pool, timers, fault);
@@ -151,14 +154,43 @@ function checkRestTimers(factory: Factory, fault: Fault): void {
   }
 }
 
+const unhurried = new WeakSet<object>();
+
+/** Whoever has found what it looked for, or has given up, waits for no deadline. */
+function checkDeadlines({ children }: Supervisors['leases'], fault: Fault): void {
+  for (const [id, child] of Object.entries(children)) {
+    const ref = child as AnyActorRef;
+    const snapshot = ref.getSnapshot() as Lease;
+    if (unhurried.has(snapshot.context) || snapshot.status !== 'active' || snapshot.matches('opening')) continue;
+    if (timersIn(ref)('deadline') === undefined) unhurried.add(snapshot.context);
+    else fault('4', `${id} is ${JSON.stringify(snapshot.value)}, and its deadline is yet to come`);
+  }
+}
+
+const served = new WeakSet<object>();
+
+/** Whoever waits at an ENI has what comes free there at once. */
+function checkServed(enis: ReadonlyMap<string, Eni>, fault: Fault): void {
+  for (const [id, eni] of enis) {
+    const { context } = eni;
+    const { queue, book, device, phase } = context;
+    if (queue.length === 0 || device === null || phase === 'leaving' || served.has(context)) continue;
+    served.add(context);
+    const one = queue.find((request) => offered(book, request, false) !== null);
+    if (one !== undefined) fault('4', `${one.pod} waits at ${id}, which has an address for it`);
+  }
+}
+
 /** Calls of a look, and their second tries. */
 const LOOK_MS = 120_000;
 
 /** While others hold places, it is looked at whether they still do. */
-function checkSurvey({ context, children }: Factory, nowMs: number, fault: Fault): void {
+function checkSurvey({ context, children }: Factory, timers: Timers, nowMs: number, fault: Fault): void {
   if (context.look === 'due' || (context.look === 'underWay') !== (children.survey !== undefined))
     fault('alive', `a look at the instance is ${context.look}, and ${children.survey ? 'is' : 'nobody is'} taking it`);
   const { foreignEnis, lookedAtMs, holdDownMs, quotaHoldMs } = context;
+  if (foreignEnis > 0 && context.look === 'none' && timers('surveyDue') === undefined)
+    fault('alive', `${foreignEnis} ENIs of others hold places, and no look at them is due`);
   const lateMs = nowMs - lookedAtMs - holdDownMs - quotaHoldMs - LOOK_MS;
   if (foreignEnis > 0 && lateMs > 0)
     fault('alive', `${foreignEnis} ENIs of others were looked at ${nowMs - lookedAtMs} ms ago`);

@@ -9,17 +9,19 @@ import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
 import type { AdoptedEni } from '../../statecharts/adopted-eni.ts';
 import type { CloudKeeperContext } from '../../statecharts/cloud-keeper.ts';
 import { type EniContext, shownThen } from '../../statecharts/eni-context.ts';
-import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
+import { type EniFactoryContext, lessonOf } from '../../statecharts/eni-factory-context.ts';
 import { strangeIn } from '../../statecharts/eni-owned.ts';
 import type { GarbageCollectorContext } from '../../statecharts/garbage-collector-context.ts';
 import type { KernelKeeperContext, Swept } from '../../statecharts/kernel-keeper.ts';
+import type { LeaseContext } from '../../statecharts/lease.ts';
 import type { NodeContext } from '../../statecharts/node.ts';
 import { hasHolders } from '../core/address-book.ts';
 import type { CloudEni } from '../core/eni.ts';
+import type { EniSummary } from '../core/eni-summary.ts';
 import { type PoolTotals, sameTotals } from '../core/pool.ts';
 import { noted } from '../core/repair-ledger.ts';
 import type { Settings } from '../core/settings.ts';
-import { Course } from './course.ts';
+import { Course, type Step } from './course.ts';
 import { Evidence } from './evidence.ts';
 import { HoldWatch } from './hold-watch.ts';
 import { RootWatch } from './root-watch.ts';
@@ -32,6 +34,7 @@ type Heard = {
   readonly type: string;
   readonly requestId?: string;
   readonly basis?: PoolTotals;
+  readonly summary?: EniSummary;
   readonly output?: { readonly atMs?: number; readonly askedMs?: number; readonly value?: unknown };
 };
 
@@ -82,6 +85,8 @@ export class Conduct {
     if (chart === 'eni')
       this.#holds.eni(before?.context as EniContext | undefined, path, context as EniContext, heard, nowMs);
     if (heard.type === 'xstate.init' && chart === 'eni') this.#evidence.begins(ref, path, context as EniContext);
+    if (chart === 'lease' && (heard.type === 'xstate.init' || before?.path === 'appearing'))
+      this.#lease(ref, path, context as LeaseContext);
     if (before === undefined) return;
     this.checks += 3;
     const failures = { before: failuresIn(before.context), now: failuresIn(context) };
@@ -98,7 +103,7 @@ export class Conduct {
     this.#waits(ref, chart, path, snapshot, heard);
     if (chart === 'kernelKeeper') this.#kernelKeeper(before, { path, context }, heard);
     if (chart === 'cloudKeeper') this.#cloudKeeper(before, { path, context }, heard);
-    if (chart === 'idlePool') this.#idlePool(before.path, path, heard, nowMs);
+    if (chart === 'idlePool') this.#idlePool(before.path, path, failures, heard, nowMs);
     if (chart === 'garbageCollector') this.#collector(before.path, path, context as GarbageCollectorContext);
     if (before.context === context) return;
     if (chart === 'eni') this.#tells(ref, before.context as EniContext, context as EniContext, heard);
@@ -165,7 +170,12 @@ export class Conduct {
   }
 
   /** A grow that failed is not asked again at once. */
-  #idlePool(from: string, to: string, { type }: Heard, nowMs: number): void {
+  #idlePool(from: string, to: string, { before, now }: Step['failures'], { type }: Heard, nowMs: number): void {
+    // One wait for all that failed meanwhile, and it is no shorter for the hour.
+    if (from === 'backingOff' && type === 'growFailed' && now !== before)
+      this.#report('9', `the pool counts ${now} failures, and ${before} before, while it was backing off`);
+    if (from === 'backingOff' && type === 'periodEnded' && to !== from)
+      this.#report('9', `the pool was backing off, and is ${to} since a period is over`);
     if (to === 'filling' && from !== 'filling' && nowMs - this.#growFailedMs < this.#growPauseMs)
       this.#report('9', `the pool asks for more ${nowMs - this.#growFailedMs} ms after that has failed`);
     // What is too many may go meanwhile, and then it begins anew.
@@ -207,6 +217,13 @@ export class Conduct {
       this.#report('alive', `the garbage collector rests, and its last pass was ${nowMs - (lastPassMs ?? 0)} ms ago`);
   }
 
+  /** What is on the disk, or about to be, is not looked for; and what was being given back is given back. */
+  #lease(ref: AnyActorRef, path: string, { lease, grant, letGo }: LeaseContext): void {
+    const right = lease === null ? (grant === null ? /^opening\./ : /^persisting$/) : letGo ? /^releasing$/ : /^bound$/;
+    if (path !== 'appearing' && !right.test(path))
+      this.#report('4', `${ref.id} begins ${path}${lease === null ? ', with nothing on the disk' : ''}`);
+  }
+
   #eni(ref: AnyActorRef, before: Before, after: Before, { type, output }: Heard): void {
     const [from, to] = [before.path, after.path];
     const context = after.context as EniContext;
@@ -236,11 +253,18 @@ export class Conduct {
     if (lost.length + missing.length + unknown.length > 0) this.#news.add(`addresses of ${ref.id} were changed`);
   }
 
-  #factory(before: EniFactoryContext, context: EniFactoryContext, { type, basis }: Heard): void {
+  #factory(before: EniFactoryContext, context: EniFactoryContext, { type, basis, summary }: Heard): void {
     for (const [slot, { heard }] of Object.entries(context.enis)) {
       const known = before.enis[Number(slot)];
       if (known !== undefined && heard < known.heard)
         this.#report('7', `the factory takes for new what eni:${slot} said before it heard its last message`);
+    }
+    // What was taken for new has taught what there is to learn of it.
+    const known = summary === undefined ? undefined : before.enis[summary.slot];
+    if (type === 'eniChanged' && summary !== undefined && known !== undefined && summary.heard >= known.heard) {
+      const { holds } = lessonOf({ ...before, nowMs: context.nowMs }, known, summary);
+      if (holds !== before.holds && JSON.stringify(holds) !== JSON.stringify(context.holds))
+        this.#report('9', `the factory learns nothing of what eni:${summary.slot} tells`);
     }
     const stale = basis !== undefined && !sameTotals(basis, before.totals);
     if ((type === 'grow' || type === 'shed') && stale && context.enis !== before.enis)

@@ -97,6 +97,7 @@ export class Evidence {
     if (isOwn && isFree && before.device !== null && to !== 'inUse.confirming')
       wrong('and asks nobody what became of it');
     if (isOwn && now.device !== null) wrong('and does not hear that its device is gone');
+    if (from !== to && (!isOwn || before.device === null)) wrong('and it is no news to it');
     if (!isOwn && now.device !== before.device) wrong('and it is the device of another ENI that is gone');
   }
 
@@ -181,7 +182,11 @@ export class Evidence {
     const comes = before.ours && eni !== null && !isHere && (eni.status === 'Attaching' || held.size > 0);
     if (comes && to !== 'attaching.describing') wrong(`and ${held.size} of its addresses are held`);
     const stateOf = (ip: string) => now.book.find(({ address }) => address.ipv4 === ip)?.state;
-    if ([...held.keys()].some((ip) => !HELD.includes(stateOf(ip) ?? ''))) wrong('and forgets who holds its addresses');
+    // One that the cloud has taken and that was given back since the leases were read is nobody's.
+    const isKnown = (ip: string): boolean =>
+      before.book.some(({ address }) => address.ipv4 === ip) || eni?.ipv4.includes(ip) === true;
+    if ([...held.keys()].some((ip) => isKnown(ip) && !HELD.includes(stateOf(ip) ?? '')))
+      wrong('and forgets who holds its addresses');
     if (released.some(({ ipv4 }) => stateOf(ipv4) === 'bound')) wrong('and keeps what was given back');
     if (to.startsWith('detaching') && !free) wrong('and may be in use');
     if (to === 'lost.waiting' && (now.unseen <= before.unseen || now.failures <= before.failures))

@@ -114,6 +114,8 @@ export type Deed =
   | { readonly do: 'shortLists'; readonly node: number; readonly times: number }
   /** Calls of the API server take this long, all that begin within `forMs`. */
   | { readonly do: 'slowApi'; readonly node: number; readonly ms: number; readonly forMs: number }
+  /** Writes take this long, all that begin within `forMs`. */
+  | { readonly do: 'slowStore'; readonly node: number; readonly ms: number; readonly forMs: number }
   /** Somebody changes an ENI's device, or what a pod has on the host. */
   | { readonly do: 'drift'; readonly node: number; readonly flaw: Flaw; readonly which: number }
   /** The host loses the device of an ENI for so long, and the cloud does not. */

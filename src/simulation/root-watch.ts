@@ -21,6 +21,8 @@ export class RootWatch {
   readonly #passing = new Set<string>();
   /** Where it was when it looked at what it remembers; null: it did not yet. */
   #leftFor: string | null = null;
+  /** The root was heard before: what it passes on is known. */
+  #isHeard = false;
 
   constructor(report: Report) {
     this.#report = report;
@@ -28,6 +30,7 @@ export class RootWatch {
 
   root(from: string, to: string, { seen }: NodeContext, event: Heard): void {
     const { type, requestId } = event;
+    this.#isHeard = true;
     if (requestId !== undefined && PASSED_ON.some(([state, types]) => state.test(from) && types.includes(type)))
       this.#passing.add(`${type} ${requestId}`);
     if (type === 'stop' && !from.startsWith('running') && to !== 'stopped')
@@ -57,7 +60,10 @@ export class RootWatch {
 
   /** The leases hear it. */
   leases({ type, requestId }: Heard): void {
-    if (requestId !== undefined) this.#passing.delete(`${type} ${requestId}`);
+    if (requestId === undefined) return;
+    const call = `${type} ${requestId}`;
+    if (!this.#passing.delete(call) && this.#isHeard && (type === 'allocate' || type === 'release'))
+      this.#report('4', `the leases hear ${call}, which the node was not to pass on`);
   }
 
   /** After each step. */

@@ -13,6 +13,7 @@ import { withMoments } from './moments.ts';
 import { withOutages } from './outages.ts';
 import { type Decision, type PlanKinds, planOf } from './plan.ts';
 import { Seeded } from './seeded.ts';
+import { withStraits } from './straits.ts';
 
 /**
  * What the actors have no means against yet; left out until it is asked for.
@@ -134,7 +135,8 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
       ? withOutages(momentous, new Seeded(seed, 'outages'), new Seeded(seed, 'mishaps'))
       : momentous;
   const changes = new Seeded(seed, 'changes');
-  const plan = changes.chance(0.3) ? withChanges(away, changes) : away;
+  const changing = changes.chance(0.3) ? withChanges(away, changes) : away;
+  const plan = withStraits(changing, kinds, new Seeded(seed, 'straits'));
   return {
     seed,
     kinds,

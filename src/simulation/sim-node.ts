@@ -132,6 +132,7 @@ export class SimNode {
   /** Boots so far. */
   boots = 1;
   slowApiMs = 0;
+  slowStoreMs = 0;
   readonly lateCalls = new LatePlan();
   /** Until when nobody there answers this node. */
   awayUntilMs = { cloud: 0, metadata: 0 };
@@ -366,7 +367,8 @@ export class SimNode {
       of === 'supervisor'
         ? [...this.#actors].filter(([chart]) => chart !== 'node').map(([, ref]) => ref)
         : this.#children.filter((ref) => ref.id.startsWith(of) && ref.getSnapshot().status === 'active');
-    const ref = who ?? known[which % Math.max(1, known.length)];
+    const met = of === 'supervisor' || who?.id.startsWith(`${of}:`) === true ? who : null;
+    const ref = met ?? known[which % Math.max(1, known.length)];
     if (ref === undefined || ref.getSnapshot().status !== 'active' || !this.up) return false;
     type Transition = (snapshot: unknown, event: { readonly type: string }, scope: unknown) => unknown;
     if (of === 'supervisor') this.#wounded = true;
@@ -528,7 +530,8 @@ export class SimNode {
     if (factory === undefined || pool === undefined || leases === undefined) return;
     const { witness, report } = this.#options;
     const timers = timersIn(this.#actors.get('idlePool') as AnyActorRef);
-    const all = { factory, pool, leases, timers } as unknown as Supervisors;
+    const factoryTimers = timersIn(this.#actors.get('eniFactory') as AnyActorRef);
+    const all = { factory, pool, leases, timers, factoryTimers } as unknown as Supervisors;
     const nowMs = this.life.nowMs();
     if (!this.defective) witness.checks += checkAgreement(`node ${this.index + 1}`, all, callers, nowMs, report);
     else if (this.#doomed.size === 0) witness.checks += checkPlans(`node ${this.index + 1}`, all, nowMs, report);
@@ -671,7 +674,10 @@ export class SimNode {
       store: crashStore({
         disk: this.disk,
         life,
-        delayMs: () => (chance.chance(0.02) ? chance.between(50, 400) : chance.between(1, 6)),
+        delayMs: () => {
+          const ms = chance.chance(0.02) ? chance.between(50, 400) : chance.between(1, 6);
+          return Math.max(ms, this.slowStoreMs);
+        },
         tap: {
           writing: () => this.#pass('storeWriting'),
           pending: () => this.#pass('storePending'),

@@ -201,7 +201,8 @@ function limitOf(chart: string, path: string, s: Settings, recalled: boolean): n
     case 'node':
       // Who waits for an answer, and does not know yet what he remembers, looks at that.
       if (leaf === 'calling' && !recalled) return MEMORY_SHARE * s.callTimeoutMs;
-      if (['calling', 'identifying', 'looking', 'quieting'].includes(leaf)) return START_CALLS * call;
+      if (leaf === 'quieting') return s.callTimeoutMs;
+      if (['calling', 'identifying', 'looking'].includes(leaf)) return START_CALLS * call;
       if (path === 'remembering') return WAY_MS;
       return leaf === 'backingOff' ? s.backoffMaxMs : null;
     case 'lease':

@@ -188,6 +188,7 @@ export class World {
       Object.assign(node.failing, { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 });
       node.shortLists = 0;
       node.slowApiMs = 0;
+      node.slowStoreMs = 0;
       node.awayUntilMs = { cloud: 0, metadata: 0 };
     }
     await this.#settled();
@@ -380,6 +381,13 @@ export class World {
         node.slowApiMs = decision.ms;
         this.clock.after(decision.forMs, () => {
           node.slowApiMs = 0;
+        });
+        return;
+      case 'slowStore':
+        if (node === undefined) return;
+        node.slowStoreMs = decision.ms;
+        this.clock.after(decision.forMs, () => {
+          node.slowStoreMs = 0;
         });
         return;
       case 'away':

@@ -7,8 +7,6 @@ const AT_REST_ONLY =
  * not exist any more, and about one that is killed after all.
  */
 export const EXPLAINED: Readonly<Record<string, string>> = {
-  'lease opening exit: without action 0 disarmDeadline':
-    'a deadline that passes later is heard in no other state; disarming it spares a timer and an entry of the journal',
   'lease opening on forget 0: without action 0 dropAsker':
     'the lease ends within the step, and an answer to somebody who has left reaches nobody; the test of the chart sees it',
   'eni (root) on shed 0: missing': AT_REST_ONLY,
@@ -26,6 +24,11 @@ export const EXPLAINED: Readonly<Record<string, string>> = {
   'node running.degraded.quieting error quiet 0: missing':
     'the wait for quiet is a loop that cannot fail; its way out of a failure is there because every call has one',
   'node running.degraded.quieting error quiet 0: to remembering': 'as above: it cannot fail',
+  'node running.degraded.quieting after quietMax 0: missing':
+    'whoever cannot be served from memory is refused at once, so that writes alone are waited for: it is there for a disk that stalls for ' +
+    'half of the time of a call, and then callers would miss their deadlines whatever the chart did',
+  'node running.degraded.quieting after quietMax 0: to remembering':
+    'as above: no disk of the simulation stalls for so long',
   'garbageCollector confirming error confirm 0: missing':
     'each question of the second look turns its own failure into an answer, so that the look as a whole cannot fail',
   'garbageCollector confirming error confirm 0: without action 0 failed': 'as above: it cannot fail',

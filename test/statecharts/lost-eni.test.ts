@@ -137,6 +137,7 @@ async function stage(recalled: () => Recalled, more: Partial<EniFactoryInput> = 
         await settle();
       }
     },
+    nowMs: () => clock.nowMs(),
     stop: () => root.stop(),
   };
 }
@@ -231,6 +232,24 @@ t.test(
     t.strictSame(on.errors, []);
   },
 );
+
+t.test('lost ENI: one that the cloud does not know, with a pod on it, is asked about ever more seldom', async (t) => {
+  const askedMs: number[] = [];
+  let nowMs = (): number => 0;
+  const on = await stage(() => {
+    askedMs.push(nowMs());
+    return { eni: null, held: leasesOf('10.0.0.1'), released: [] };
+  });
+  t.teardown(on.stop);
+  nowMs = on.nowMs;
+  on.kill();
+  await on.later(12);
+  const { describePeriodMs, backoffMaxMs } = eniFactoryInput.times;
+  const waitsMs = askedMs.map((ms, index) => ms - (askedMs[index - 1] ?? ms)).slice(1);
+  t.same(waitsMs.slice(1, 4), [describePeriodMs, describePeriodMs, describePeriodMs], 'Describe may be late');
+  t.ok((waitsMs[4] ?? 0) > describePeriodMs, `${waitsMs}`);
+  t.equal(waitsMs.at(-1), backoffMaxMs);
+});
 
 t.test(
   'lost ENI: one that died while it was made is asked for again with the same token, since the first call may be on its way',
