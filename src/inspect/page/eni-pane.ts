@@ -4,7 +4,7 @@ import type { EniReport, NodeReport } from '../../ports/introspection.ts';
 import { el, Keyed, part, setClass, setText, setTitle } from './element.ts';
 import type { Model } from './model.ts';
 import { mood } from './tree-pane.ts';
-import { ADDRESS_STATES, ago } from './words.ts';
+import { ADDRESS_STATES, ago, compareNames } from './words.ts';
 
 type Cell = EniReport['addresses'][number] | { readonly room: number };
 type EniRow = { readonly element: HTMLElement; readonly cells: Keyed<Cell, HTMLButtonElement> };
@@ -86,7 +86,7 @@ export class EniPane {
     setClass(element, `eni${this.#model.selected.endsWith(`/${actor}`) ? ' selected' : ''}`);
     const most = this.#model.report.limits?.ipsPerEni ?? addresses.length;
     const room = Array.from({ length: Math.max(0, most - addresses.length) }, (_, nth) => ({ room: nth }));
-    const sorted = [...addresses].sort((one, other) => compareIps(one.ipv4, other.ipv4));
+    const sorted = [...addresses].sort((one, other) => compareNames(one.ipv4, other.ipv4));
     this.#rows
       .get(element)
       ?.cells.show([...sorted, ...room], (cell) => ('room' in cell ? `room ${cell.room}` : cell.ipv4));
@@ -150,5 +150,3 @@ function pendingOf({ waiting, refusals = [] }: NodeReport, nowMs: number): reado
 
 const countOf = ({ pool, enis }: NodeReport, state: AddressState): number =>
   pool?.counts[state] ?? enis.flatMap(({ addresses }) => addresses).filter((one) => one.state === state).length;
-
-const compareIps = (one: string, other: string): number => one.localeCompare(other, 'en', { numeric: true });

@@ -1,6 +1,6 @@
 /** Who stands where in the diagram of messages, and what is a row of it. Pure. */
 import type { Inspected } from '../../ports/inspected.ts';
-import { eventName, isDull, nameOf } from './words.ts';
+import { compareNames, eventName, isDull, nameOf } from './words.ts';
 
 export type Row = {
   readonly seq: number;
@@ -97,12 +97,10 @@ export function lifelinesOf(rows: readonly Row[]): { readonly lines: readonly st
     shared && kindOf(path) === 'lease' ? 'lease:*' : path === OUTSIDE ? path : nameOf(path);
   const placed = new Map([...paths].map((path) => [lineOf(path), path]));
   const lines = [...placed]
-    .sort(([one, a], [other, b]) => rank(a) - rank(b) || compare(one, other))
+    .sort(([one, a], [other, b]) => rank(a) - rank(b) || compareNames(one, other))
     .map(([line]) => line);
   return { lines, lineOf };
 }
-
-const compare = (one: string, other: string): number => one.localeCompare(other, 'en', { numeric: true });
 
 function kindOf(path: string): string {
   const name = nameOf(path);

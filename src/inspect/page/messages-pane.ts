@@ -12,7 +12,6 @@ const TIME_PX = 74;
 const LINE_PX_MIN = 58;
 /** Rows that decide who has a line: those that are seen, and some around. */
 const AROUND = 30;
-const DRAW_MS = 90;
 
 export class MessagesPane {
   readonly #model: Model;
@@ -22,8 +21,6 @@ export class MessagesPane {
   #rows: readonly Row[] = [];
   /** Stays at the end as long as nobody scrolls away from it. */
   #atEnd = true;
-  #drawnMs = 0;
-  #later: number | null = null;
   #origin: number | null = null;
 
   constructor(model: Model) {
@@ -35,21 +32,10 @@ export class MessagesPane {
     });
     this.#canvas.addEventListener('click', (event) => this.#chosen(event.target as Element));
     new ResizeObserver(() => this.draw()).observe(this.#scroll);
-    model.on(['rows', 'follow', 'time'], () => this.#soon());
-  }
-
-  /** Ten times a second is as much as anybody can follow. */
-  #soon(): void {
-    if (this.#later !== null) return;
-    const waitMs = Math.max(0, this.#drawnMs + DRAW_MS - performance.now());
-    this.#later = window.setTimeout(() => {
-      this.#later = null;
-      this.draw();
-    }, waitMs);
+    model.on(['rows', 'follow', 'time'], () => this.draw());
   }
 
   draw(): void {
-    this.#drawnMs = performance.now();
     const { rows, follow } = this.#model;
     this.#rows = follow === null ? rows : rows.filter(({ seen }) => follow.has(seen));
     setText(part('messages-title'), follow === null ? 'Messages' : `Messages about ${follow.pod}`);

@@ -21,6 +21,7 @@ export type ActorShown = {
 const EMPTY: NodeReport = { state: '', missing: [], enis: [], pool: null, leases: [], waiting: [], actors: [] };
 /** Rows of the present that can be scrolled back to. */
 const ROWS_MAX = 3_000;
+const DRAW_MS = 90;
 
 type Travel = { readonly moment: Moment; readonly rows: readonly Row[] };
 
@@ -46,6 +47,7 @@ export class Model {
   readonly #listeners: (readonly [Topic, () => void])[] = [];
   readonly #changed = new Set<Topic>();
   #drawing = false;
+  #drawnMs = 0;
 
   constructor(connection: Connection) {
     this.connection = connection;
@@ -59,12 +61,19 @@ export class Model {
     for (const topic of topics) this.#changed.add(topic);
     if (this.#drawing) return;
     this.#drawing = true;
-    requestAnimationFrame(() => {
+    const draw = (): void => {
       this.#drawing = false;
       const draws = new Set(this.#listeners.flatMap(([topic, draw]) => (this.#changed.has(topic) ? [draw] : [])));
       this.#changed.clear();
+      this.#drawnMs = performance.now();
       for (const draw of draws) draw();
-    });
+    };
+    // What a person has done is seen at once; what comes in, ten times a second.
+    const waitMs = topics.every((topic) => topic === 'rows' || topic === 'report')
+      ? this.#drawnMs + DRAW_MS - performance.now()
+      : 0;
+    if (waitMs <= 0) requestAnimationFrame(draw);
+    else setTimeout(() => requestAnimationFrame(draw), waitMs);
   }
 
   get live(): boolean {

@@ -1,7 +1,7 @@
 /** The tree of actors. Many leases are one line, beside which those that are not simply bound keep theirs. */
 import { el, Keyed, part, setClass, setText, setTitle } from './element.ts';
 import type { ActorShown, Model } from './model.ts';
-import { lastOf, nameOf } from './words.ts';
+import { compareNames, lastOf, nameOf } from './words.ts';
 
 type Line =
   | { readonly kind: 'actor'; readonly actor: ActorShown; readonly depth: number }
@@ -16,6 +16,7 @@ export class TreePane {
   readonly #lines: Keyed<Line, HTMLLIElement>;
   readonly #list = part('tree');
   #open = false;
+  #order: readonly string[] = [];
 
   constructor(model: Model) {
     this.#model = model;
@@ -39,7 +40,7 @@ export class TreePane {
 
   #shown(): readonly Line[] {
     const { actors, follow, selected } = this.#model;
-    const all = [...actors.values()].filter(({ chart }) => chart !== null).sort((a, b) => compare(a.path, b.path));
+    const all = this.#sorted(actors);
     const leases = all.filter(({ chart }) => chart === 'lease');
     const together = leases.length > TOGETHER;
     const lines: Line[] = [];
@@ -55,6 +56,16 @@ export class TreePane {
       }
     }
     return lines;
+  }
+
+  /** Sorted only when somebody has come or gone. */
+  #sorted(actors: ReadonlyMap<string, ActorShown>): readonly ActorShown[] {
+    if (this.#order.length !== actors.size || this.#order.some((path) => !actors.has(path)))
+      this.#order = [...actors.keys()]
+        .map((path) => [path, path.replaceAll('/', ' ')] as const)
+        .sort(([, one], [, other]) => compareNames(one, other))
+        .map(([path]) => path);
+    return this.#order.flatMap((path) => actors.get(path) ?? []).filter(({ chart }) => chart !== null);
   }
 
   #fill(line: HTMLLIElement, item: Line): void {
@@ -118,9 +129,6 @@ export function mood(state: string): 'calm' | 'busy' | 'bad' {
 
 /** `lease:` ids hold the sign that paths are joined by. */
 const depthOf = (path: string): number => path.replace(/lease:.*$/, 'lease').split('/').length - 1;
-const compare = (one: string, other: string): number =>
-  one.replaceAll('/', ' ').localeCompare(other.replaceAll('/', ' '), 'en', { numeric: true });
-
 function flash(line: HTMLElement): void {
   line.animate([{ backgroundColor: 'var(--flash)' }, { backgroundColor: 'transparent' }], { duration: FLASH_MS });
 }

@@ -13,6 +13,9 @@ export const ADDRESS_STATES: Readonly<Record<AddressState, { readonly glyph: str
   invalid: { glyph: '✕', means: 'the cloud has it no more while we hold it' },
 };
 
+/** `eni:10` comes after `eni:9`. One for all: to make one takes longer than to compare a hundred names. */
+export const compareNames = new Intl.Collator('en', { numeric: true }).compare;
+
 export function clock(atMs: number): string {
   return new Date(atMs).toISOString().slice(11, 23);
 }
