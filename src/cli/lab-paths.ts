@@ -1,4 +1,4 @@
-/** `enactor lab paths`: tries every path through services in a lab of its own, and prints the table of the README. */
+/** `enactor lab paths`: tries every path through services in a lab of its own, and prints the table of checks/paths.md. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { BoxError, insideBox } from '../lab/box/box-command.ts';
 import { onStopRequest, runInBox } from '../lab/box/run-in-box.ts';

@@ -41,6 +41,6 @@ export function versionProblem({ version, readableFrom }: Pick<StoreMeta, 'versi
   if (readableFrom <= STORE_VERSION) return null;
   return (
     `the database is of version ${version}, which programs from version ${readableFrom} on can read; this one has version ` +
-    `${STORE_VERSION}: start a newer enactord, or set the database aside (README, "When the store is lost")`
+    `${STORE_VERSION}: start a newer enactord, or set the database aside (deploy/operation.md, "When the store is lost")`
   );
 }

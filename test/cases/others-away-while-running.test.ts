@@ -1,6 +1,6 @@
 /**
  * API server, cloud, metadata service, and all three are cut for a while under a daemon that runs. Who runs keeps its network (what somebody flushes is
- * repaired as ever), DEL works, ADD does as the README says under "When others are away", and all is whole soon after, by the same process.
+ * repaired as ever), DEL works, ADD does as deploy/operation.md says under "When others are away", and all is whole soon after, by the same process.
  *
  * B41 is the same with daemons that start meanwhile.
  */

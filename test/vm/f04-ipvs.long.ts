@@ -65,8 +65,8 @@ t.test('F4, virtual machine: what IPVS sends for pods leaves by their own ENI', 
   }
   t.match(seen.get('refused without our table'), /^[1-9]\d* 0 0 [1-9]\d* 0 0/, 'the node’s own ENI was the wrong one');
   t.match(seen.get('refused with our table'), /^0 0 0 0 0 0/, 'no packet left by a wrong ENI');
-  const readme = readFileSync('README.md', 'utf8');
-  t.equal(ipvsTable(seen), tableIn(readme, 'ipvs'), 'the README has this table');
+  const page = readFileSync('src/lab/checks/paths.md', 'utf8');
+  t.equal(ipvsTable(seen), tableIn(page, 'ipvs'), 'paths.md has this table');
   if (!t.passing()) t.comment(printed);
 });
 

@@ -131,7 +131,7 @@ Examples:
 
   lab
     .command('paths')
-    .description('try every path through services in a lab of its own, and print the table that the README has')
+    .description('try every path through services in a lab of its own, and print the table of src/lab/checks/paths.md')
     .option('--into <file>', 'put the tables into this document, between their marks')
     .addOption(
       new Option('--pods <mode...>', 'how pods are connected; ipvlan needs a kernel that has it')

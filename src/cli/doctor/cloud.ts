@@ -17,7 +17,8 @@ export const credentialsCheck: Check = {
       const alive = untilMs !== null && untilMs > nowMs;
       const old = alive ? `; the old ones end in ${forHowLong(untilMs - nowMs)}` : '';
       const says = `${where}; cannot be had for ${forHowLong(nowMs - failure.sinceMs)}: ${failure.why}${old}`;
-      const whatToDo = 'mend that source, or name another one in credential_source (README, Credentials)';
+      const whatToDo =
+        'mend that source, or name another one in credential_source (deploy/configuration.md, Credentials)';
       return [alive ? warning(says, whatToDo) : problem(says, whatToDo)];
     }
     if (source === null) return [ok('not asked for yet')];

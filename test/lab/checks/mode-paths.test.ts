@@ -1,4 +1,4 @@
-/** The table of paths where pods have addresses of the node's prefix, or an ENI each (F1): each arrives with the source that it should; and the README tells the same. */
+/** The table of paths where pods have addresses of the node's prefix, or an ENI each (F1): each arrives with the source that it should; and checks/paths.md tells the same. */
 import '../in-box.ts';
 
 import { readFileSync } from 'node:fs';
@@ -35,6 +35,6 @@ t.test('paths: of pods with addresses of the node’s prefix, and of pods with a
     }
     byMode.set(mode, verdicts);
   }
-  const told = tableIn(readFileSync('README.md', 'utf8'), 'modes');
-  t.equal(modesTable(byMode, MODES), told, 'the README has this table: npm run paths -- --into README.md');
+  const told = tableIn(readFileSync('src/lab/checks/paths.md', 'utf8'), 'modes');
+  t.equal(modesTable(byMode, MODES), told, 'paths.md has this table: npm run paths -- --into src/lab/checks/paths.md');
 });

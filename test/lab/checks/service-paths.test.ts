@@ -1,6 +1,6 @@
 /**
  * The table of paths through services (F3, P20 and the paths of cases/field): each one arrives with the source that it should, or is dropped
- * where it should be, in both families and under both forms of kube-proxy; and the README tells the same.
+ * where it should be, in both families and under both forms of kube-proxy; and paths.md beside it tells the same.
  */
 import '../in-box.ts';
 
@@ -46,8 +46,8 @@ t.test('paths: through services each arrives with the source it should, or is dr
   }
   t.equal(
     pathTable(verdicts),
-    tableIn(readFileSync('README.md', 'utf8')),
-    'the README has this table: npm run paths -- --into README.md',
+    tableIn(readFileSync('src/lab/checks/paths.md', 'utf8')),
+    'paths.md has this table: npm run paths -- --into src/lab/checks/paths.md',
   );
   const local = verdicts.filter(({ path }) => path.expected[4] === 'dropped');
   t.equal(local.length, 8, 'policy Local through a node without a backend was tried in each form and family');
