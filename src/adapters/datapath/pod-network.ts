@@ -12,7 +12,7 @@ import { createVeth, decodeLink, deleteLink, getLinkByName, setLink } from '../n
 import type { Request } from '../netlink/wire/message.ts';
 import { setNeighbour } from '../netlink/wire/neighbour.ts';
 import { replaceTokenBucket } from '../netlink/wire/qdisc.ts';
-import { addRoute, deleteRoute } from '../netlink/wire/route.ts';
+import { addRoute, deleteRoute, replaceRoute } from '../netlink/wire/route.ts';
 import { addRule } from '../netlink/wire/rule.ts';
 import { addressesBehind, findHostVeth, GONE, isHostVeth, isOwned, routeTo } from './host-veth.ts';
 import { isOwnNetns, PodNamespace } from './pod-namespace.ts';
@@ -149,7 +149,8 @@ export class PodNetwork {
       if (error === null) return;
       if (error.code !== 'EEXIST' || route.destination === null) throw error;
       this.#deleteStaleRoute(host, route.destination.ip, error);
-      host.apply([addRoute(route)]);
+      // One that leads to no device (a blackhole) is replaced as it is: it fits the address, and only a pod's route may.
+      host.apply([replaceRoute(route)]);
     });
     // Other rules of the address were deleted just now, so one that exists is this very one: the daemon's keeper was quicker.
     const failed = outcomes.slice(routes.length).find(({ error }) => error !== null && error.code !== 'EEXIST');
