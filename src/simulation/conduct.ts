@@ -47,7 +47,7 @@ const WATCHED = new Set([
 /** In these a call of the cloud or the kernel that changes something is under way; it is left by its result, or a time-out. */
 const CALLING = /^(creating|attaching|detaching|deleting|draining|inUse\.assigning)\.calling$|^inUse\.unassigning$/;
 const RESULT = /^xstate\.(done|error)\.actor\.|^xstate\.after\.(attach|detach)Timeout\./;
-const SUCCESS = /^xstate\.done\.actor\.0\.eni\.(creating\.calling|settling\.calling|inUse\.unassigning)$/;
+const SUCCESS = /^xstate\.done\.actor\.0\.eni\.(creating\.calling|settling\.calling|inUse\.(unassigning|unplugged))$/;
 const GOING = /^(draining|detaching|deleting)/;
 
 export class Conduct {

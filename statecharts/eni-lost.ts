@@ -1,0 +1,71 @@
+/** An ENI whose actor died: waiting → recalling → the state that its ENI and its leases call for. */
+import { isHeldBackFor } from '../src/core/held-back.ts';
+import { named } from './eni-calls.ts';
+import { noteFailure, unknownToCloud } from './eni-failures.ts';
+import { eniSetup, UNSEEN_MAX } from './eni-setup.ts';
+
+/** The actor before this one died. Its book is kept and told of what happens to leases; the truth is looked up after a while. */
+export const lost = eniSetup.createStateConfig({
+  initial: 'waiting',
+  states: {
+    waiting: {
+      after: {
+        lookAgain: [
+          // The Create of the actor before may be on its way yet: the same token tells.
+          {
+            guard: ({ context }) => context.eniId === null,
+            target: '#eni.creating',
+            actions: ['reopen', 'report'],
+          },
+          { target: 'recalling' },
+        ],
+      },
+    },
+    recalling: {
+      invoke: {
+        src: 'recall',
+        input: ({ context }) => ({
+          ...named(context),
+          // What is held back has no record on disk: that none is found says nothing.
+          bound: context.book
+            .filter((entry) => entry.state === 'bound' && !isHeldBackFor(entry.sandbox))
+            .map((entry) => entry.address.ipv4),
+        }),
+        onDone: [
+          {
+            guard: ({ event }) => event.output.value.eni?.status === 'InUse',
+            target: '#eni.settling',
+            actions: [{ type: 'remember', params: ({ event }) => event.output }, 'reopen'],
+          },
+          {
+            guard: ({ context, event }) => {
+              const { eni, held } = event.output.value;
+              return context.ours && eni !== null && (eni.status === 'Attaching' || held.size > 0);
+            },
+            target: '#eni.attaching.describing',
+            actions: [{ type: 'remember', params: ({ event }) => event.output }, 'reopen'],
+          },
+          // Promises that are with a lease just now count too.
+          {
+            guard: ({ context, event }) =>
+              event.output.value.held.size === 0 &&
+              context.book.every((entry) => entry.requestId === null) &&
+              (event.output.value.eni !== null || context.unseen + 1 >= UNSEEN_MAX),
+            target: '#eni.detaching',
+            actions: { type: 'remember', params: ({ event }) => event.output },
+          },
+          {
+            target: 'waiting',
+            actions: [
+              'notSeen',
+              { type: 'remember', params: ({ event }) => event.output },
+              { type: 'failed', params: ({ context }) => ({ failure: unknownToCloud(context) }) },
+              'report',
+            ],
+          },
+        ],
+        onError: { target: 'waiting', actions: [noteFailure, 'report'] },
+      },
+    },
+  },
+});

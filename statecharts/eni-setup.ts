@@ -1,0 +1,259 @@
+/**
+ * What the chart of an ENI is made of: its calls, delays, guards and actions by name. The states that use them are in files of their own
+ * (eni-opening, eni-in-use, eni-lost, eni-leaving), and eni.ts puts them together.
+ */
+import { assign, enqueueActions, type PromiseActorLogic, setup } from 'xstate';
+import { freed, hasHolders, nextRestMs, offered, reservedFor, rested } from '../src/core/address-book.ts';
+import type { CloudEni, Subnet } from '../src/core/eni.ts';
+import type { EniPhase } from '../src/core/eni-summary.ts';
+import { type Failure, needsAPerson } from '../src/core/errors.ts';
+import type { CreateIntent } from '../src/core/intent.ts';
+import type { Ips } from '../src/core/pairs.ts';
+import type { Owned } from '../src/core/two-witnesses.ts';
+import type { EniDevice } from '../src/ports/kernel.ts';
+import type { At } from './at.ts';
+import { type Named, noIps } from './eni-calls.ts';
+import {
+  answered,
+  changed,
+  compareAfterMs,
+  type EniContext,
+  type EniInput,
+  granted,
+  type Recalled,
+  shownThen,
+} from './eni-context.ts';
+import { whyNot } from './eni-failures.ts';
+import {
+  afterCreate,
+  afterReport,
+  askNext,
+  offeredFrom,
+  owning,
+  type Strange,
+  someLeft,
+  strangeIn,
+  wanted,
+  wantsToLeave,
+} from './eni-owned.ts';
+import type { EniEvent } from './messages.ts';
+
+/** Looks that do not show an ENI before it counts as gone: with a period between them longer than Describe is late. */
+export const UNSEEN_MAX = 4;
+
+export const eniSetup = setup({
+  types: {
+    input: {} as EniInput,
+    context: {} as EniContext,
+    events: {} as EniEvent,
+  },
+  actors: {} as {
+    createEni: PromiseActorLogic<
+      At<CloudEni>,
+      {
+        slot: number;
+        vSwitchId: string;
+        ipv4Count: number;
+        ipv6Count: number;
+        token: string;
+        repeated: CreateIntent | null;
+        doubtful: boolean;
+      }
+    >;
+    /** The ENI that a Create with this token made; null when there is none. */
+    findEni: PromiseActorLogic<At<CloudEni | null>, { token: string }>;
+    attachEni: PromiseActorLogic<At<void>, Named>;
+    /** With `known`: only what a second witness agrees in differs from it. Rejects where the witnesses dispute the ENI itself. */
+    describeEni: PromiseActorLogic<At<CloudEni | null>, Named & { takingYet: boolean; known?: Owned }>;
+    /** Whose the addresses are that were bound when the actor before this one died. */
+    recall: PromiseActorLogic<At<Recalled>, Named & { bound: readonly string[] }>;
+    setUpEni: PromiseActorLogic<
+      At<EniDevice>,
+      { eniId: string; mac: string; subnet: Subnet; mtu: number; routeTable: number | null }
+    >;
+    assignIps: PromiseActorLogic<At<readonly string[]>, Named & { family: 4 | 6; count: number; token: string }>;
+    unassignIps: PromiseActorLogic<At<void>, Named & { family: 4 | 6; ips: readonly string[] }>;
+    tearDownEni: PromiseActorLogic<At<void>, { mac: string; routeTable: number | null }>;
+    detachEni: PromiseActorLogic<At<void>, Named>;
+    deleteEni: PromiseActorLogic<At<void>, Named>;
+  },
+  delays: {
+    describePeriod: ({ context }) => context.times.describePeriodMs,
+    attachTimeout: ({ context }) => context.times.attachTimeoutMs,
+    settleTimeout: ({ context }) => context.times.settleTimeoutMs,
+    detachTimeout: ({ context }) => context.times.detachTimeoutMs,
+    comparing: ({ context }) => compareAfterMs(context),
+    /** Describe is late by little: what is not shown by then, and looks that fail, are asked about ever more seldom. */
+    lookAgain: ({ context: { unseen, failures, times } }) =>
+      unseen > 0 && unseen < UNSEEN_MAX
+        ? times.describePeriodMs
+        : Math.max(
+            times.describePeriodMs,
+            Math.min(times.backoffMs * 2 ** Math.max(0, failures - 1), times.backoffMaxMs),
+          ),
+    longBackoff: ({ context }) => context.times.backoffMaxMs,
+    backoff: ({ context }) =>
+      Math.min(context.times.backoffMs * 2 ** Math.max(0, context.failures - 1), context.times.backoffMaxMs),
+  },
+  guards: {
+    tried: ({ context }, params: { times: number }) => context.failures >= params.times,
+    hasHolders: ({ context }) => hasHolders(context.book),
+    /** An address was given back a moment ago. */
+    rests: ({ context }) => context.book.some((entry) => entry.state === 'cooling'),
+    /** Nobody holds an address, waits for one, or was promised one. */
+    unused: ({ context }) => !hasHolders(context.book) && context.queue.length === 0,
+    takesMore: ({ context }) => context.phase === 'ready',
+    /** It is ours that the host lost, and news. */
+    hadDevice: ({ context, event }) =>
+      event.type === 'unplugged' && context.device !== null && context.mac?.toLowerCase() === event.mac.toLowerCase(),
+    isUnplugged: ({ context }) => context.device === null,
+    atRest: ({ context }) => context.arriving === 0 && !wantsToLeave(context),
+    canOffer: ({ context, event }) =>
+      event.type === 'assign' &&
+      context.device !== null &&
+      (context.queue.length === 0 || reservedFor(context.book, event.pod) !== null) &&
+      offeredFrom(context, event, event.alsoCooling, event.alsoReserved) !== null,
+    /** Whatever the same call is asked again, the answer will be the same. */
+    refused: ({ context: { lastFailure } }) =>
+      lastFailure !== null &&
+      (needsAPerson(lastFailure.code) || ['vSwitchEmpty', 'ipv6Off', 'groupFull'].includes(lastFailure.code)),
+    /** No answer of the cloud was seen: the call may have been carried out. */
+    unanswered: ({ context }) => context.lastFailure?.code === 'cloudUnreachable',
+    /** The same token will never be answered again. */
+    spent: ({ context }) => context.lastFailure?.code === 'tokenSpent',
+    doubtful: ({ context }) => context.doubtful,
+    /** It was looked for often enough. */
+    unseen: ({ context }) => context.unseen + 1 >= UNSEEN_MAX,
+    /** The actor before this one died. */
+    wasLost: ({ context }) => context.origin === 'lost',
+    /** It was an earlier life that wanted it. */
+    repeated: ({ context }) => context.repeated !== null,
+    onceFailed: ({ context }) => context.failures === 1,
+    mayHaveWorked: ({ context }) => context.lastFailure?.code === 'cloud' || context.lastFailure?.code === 'tokenSpent',
+    wantsAddresses: ({ context }) => wanted(context) > 0,
+    wantsFewer: ({ context }) => wantsToLeave(context),
+    /** Dual stack: the other family of what has arrived is to be asked for now. */
+    lacksHalves: ({ context }) => askNext(context) !== null,
+    ours: ({ context }) => context.ours,
+  },
+  actions: {
+    failed: assign(({ context }, params: { failure: Failure }) => ({
+      failures: context.failures + 1,
+      lastFailure: params.failure,
+    })),
+    succeeded: assign({ failures: 0, lastFailure: null, unseen: 0 }),
+    notSeen: assign(({ context }) => ({ unseen: context.unseen + 1 })),
+    /** The factory said something: the next report counts it. */
+    hear: assign(({ context, event }) => ({
+      heard: context.heard + 1,
+      nowMs: Math.max(context.nowMs, event.atMs),
+    })),
+    queueUp: assign(({ context, event }) => {
+      if (event.type !== 'assign' || !takesRequests(context)) return {};
+      const { requestId, sandbox, pod } = event;
+      return { queue: [...context.queue, { requestId, sandbox, pod }] };
+    }),
+    growMore: assign(({ context, event }) =>
+      event.type === 'grow' && takesRequests(context) ? { growBy: context.growBy + event.count } : {},
+    ),
+    learn: assign(({ context }, params: { eni: CloudEni; atMs: number }) => ({
+      eniId: params.eni.eniId,
+      mac: params.eni.mac,
+      ...afterCreate(context, params.eni, params.atMs),
+      said: answered(context, [...params.eni.ipv4, ...params.eni.ipv6], true, params.atMs),
+      arriving: 0,
+      repeated: null,
+      doubtful: false,
+      nowMs: params.atMs,
+    })),
+    /** For the log: charts write none. */
+    tellStrange: (_, _params: Strange) => {},
+    tellUnplugged: (_, _params: { eniId: string; mac: string }) => {},
+    /** The book follows what the cloud reports. */
+    follow: assign(({ context }, { ips, atMs }: { ips: Ips; atMs: number }) => {
+      // What failed had worked after all: addresses came, or those that were to leave are gone.
+      const worked = someLeft(context, ips) || strangeIn(context, ips).unknown.length > 0;
+      const own = afterReport(context, ips, atMs);
+      return {
+        ...own,
+        takingYet: context.takingYet && wantsToLeave(own),
+        arriving: 0,
+        nowMs: Math.max(context.nowMs, atMs),
+        ...(worked ? { failures: 0, lastFailure: null } : {}),
+      };
+    }),
+    /** The book of an actor that died, brought in line with the leases and the cloud. */
+    remember: assign(({ context }, { value, atMs, askedMs = atMs }: At<Recalled>) => {
+      const { eni, held, released } = value;
+      const rid = released.reduce(
+        (book, { ipv4, coolUntilMs, reservedUntilMs }) => freed(book, ipv4, coolUntilMs, reservedUntilMs),
+        context.book,
+      );
+      // What the book knows of it has heard more since the leases were read.
+      const unknown = new Map([...held].filter(([ip]) => !context.book.some((entry) => entry.address.ipv4 === ip)));
+      const shown = shownThen(context, { value: eni, atMs, askedMs }) ?? noIps;
+      const own = afterReport({ ...context, book: rid }, shown, atMs, unknown);
+      return {
+        ...owning({ ...context, halves: own.halves }, rested(own.book, atMs), atMs),
+        mac: eni?.mac ?? context.mac,
+        nowMs: Math.max(context.nowMs, atMs),
+      };
+    }),
+    reopen: assign({ phase: 'opening' }),
+    unplug: assign(({ context, event }) => ({ device: null, nowMs: Math.max(context.nowMs, event.atMs) })),
+    plug: assign((_, { value: device, atMs }: At<EniDevice>) => ({
+      device,
+      routeTable: device.routeTable,
+      nowMs: atMs,
+    })),
+    phase: assign((_, params: { phase: EniPhase }) => ({ phase: params.phase })),
+    /** Tells the factory what there is now. */
+    report: enqueueActions(({ context, enqueue }) => enqueue.sendParent(changed(context))),
+    /** Promises addresses to the queue, oldest request first, as far as they go; whoever has one kept for it waits for nobody. */
+    serve: enqueueActions(({ context, enqueue }) => {
+      if (context.device === null || context.phase === 'leaving') return;
+      let { book } = context;
+      const queue = context.queue.filter((request) => {
+        const offer = offered(book, request, false);
+        if (offer === null) return true;
+        enqueue.sendParent(granted(context, request.requestId, offer.address));
+        book = offer.book;
+        return false;
+      });
+      enqueue.assign({ book, queue });
+    }),
+    offer: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'assign') return;
+      const offer = offeredFrom(context, event, event.alsoCooling, event.alsoReserved);
+      if (offer === null) return;
+      enqueue.sendParent(granted(context, event.requestId, offer.address));
+      enqueue.assign({ book: offer.book });
+    }),
+    /** Wants go back to the factory: another ENI may serve them. It hears of the state first, so as not to send them here again. */
+    giveBack: enqueueActions(({ context, enqueue }, params: { failure: Failure }) => {
+      const emptied = { queue: [], growBy: 0, arriving: 0 };
+      enqueue.assign(emptied);
+      enqueue.sendParent(changed({ ...context, ...emptied }));
+      for (const { requestId } of context.queue)
+        enqueue.sendParent({ type: 'ipResult', requestId, slot: context.slot, ok: false, failure: params.failure });
+    }),
+    declineOrWait: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'assign' || takesRequests(context)) return;
+      const { requestId } = event;
+      enqueue.sendParent({ type: 'ipResult', requestId, slot: context.slot, ok: false, failure: whyNot(context) });
+    }),
+    /** Wakes up when the next cooling address has rested. */
+    armRest: enqueueActions(({ context, enqueue }) => {
+      enqueue.cancel('rest');
+      const atMs = nextRestMs(context.book);
+      if (atMs !== null)
+        enqueue.raise({ type: 'rest', atMs }, { id: 'rest', delay: Math.max(0, atMs - context.nowMs) });
+    }),
+    sayGone: enqueueActions(({ context, enqueue }) => {
+      enqueue.sendParent({ ...changed({ ...context, phase: 'leaving' }), type: 'eniGone' });
+    }),
+  },
+});
+
+/** Whoever waits here is served by this ENI, or sent away when a call fails. */
+const takesRequests = ({ phase }: EniContext): boolean => phase === 'opening' || phase === 'ready';
