@@ -182,13 +182,16 @@ export class ChartPane {
     root.setAttribute('height', String(Math.round(placed.height * scale)));
   }
 
-  /** Scrolls to the state that the actor is in. */
+  /** Scrolls to the state that the actor is in, unless it can be seen. */
   #reveal(behavior: ScrollBehavior): void {
     const { placed } = this.#drawn ?? {};
     const box = placed?.states.find(({ path }) => path === (this.#state ?? placed.states[0]?.path));
     if (box === undefined) return;
     const scale = this.#scale();
-    const { clientWidth, clientHeight } = this.#place;
+    const { clientWidth, clientHeight, scrollLeft, scrollTop } = this.#place;
+    const [x, y] = [box.x * scale - scrollLeft, box.y * scale - scrollTop];
+    const seen = x >= 0 && y >= 0 && x + box.width * scale <= clientWidth && y + box.height * scale <= clientHeight;
+    if (seen && behavior === 'smooth') return;
     const left = box.x * scale - Math.max(12, (clientWidth - box.width * scale) / 2);
     const top = box.y * scale - Math.max(12, (clientHeight - box.height * scale) / 2);
     this.#place.scrollTo({ left, top, behavior });

@@ -46,6 +46,17 @@ function filled<E extends Element>(element: E, attributes: Attributes, children:
   return element;
 }
 
+const FLASH_MS = 900;
+
+/**
+ * Marks an element for a moment. Two paints: an animation would have the whole page painted sixty times a second, wherever there is no graphics
+ * processor for it.
+ */
+export function flash(element: Element): void {
+  element.classList.add('flash');
+  setTimeout(() => element.classList.remove('flash'), FLASH_MS);
+}
+
 /**
  * Makes the children of `parent` be one element per item, in their order. Those that are there already are kept: what is seen to flash is then
  * what has changed.

@@ -1,7 +1,7 @@
 /** Every ENI as a row of its addresses, and the pods that have none. */
 import type { AddressState } from '../../core/address-book.ts';
 import type { EniReport, NodeReport } from '../../ports/introspection.ts';
-import { el, Keyed, part, setClass, setText, setTitle } from './element.ts';
+import { el, flash, Keyed, part, setClass, setText, setTitle } from './element.ts';
 import type { Model } from './model.ts';
 import { mood } from './tree-pane.ts';
 import { ADDRESS_STATES, ago, compareNames } from './words.ts';
@@ -9,8 +9,6 @@ import { ADDRESS_STATES, ago, compareNames } from './words.ts';
 type Cell = EniReport['addresses'][number] | { readonly room: number };
 type EniRow = { readonly element: HTMLElement; readonly cells: Keyed<Cell, HTMLButtonElement> };
 type Pending = { readonly pod: string; readonly text: string; readonly refused: boolean };
-
-const FLASH_MS = 1_200;
 
 export class EniPane {
   readonly #model: Model;
@@ -129,8 +127,7 @@ function fillCell(cell: HTMLButtonElement, item: Cell): void {
   if (before === state) return;
   cell.dataset.state = state;
   setClass(cell, `cell ${state}`);
-  if (before !== undefined)
-    cell.animate([{ outline: '3px solid var(--flash)' }, { outline: '3px solid transparent' }], { duration: FLASH_MS });
+  if (before !== undefined) flash(cell);
 }
 
 function pendingOf({ waiting, refusals = [] }: NodeReport, nowMs: number): readonly Pending[] {

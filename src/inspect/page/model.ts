@@ -1,6 +1,6 @@
 /**
  * What the page knows, and what it shows just now: the present as it comes in, or one moment of the past. Panes are told what has changed
- * once a frame, however much has come in.
+ * some times a second, however much has come in.
  */
 import type { Inspected } from '../../ports/inspected.ts';
 import type { NodeReport } from '../../ports/introspection.ts';
@@ -21,7 +21,9 @@ export type ActorShown = {
 const EMPTY: NodeReport = { state: '', missing: [], enis: [], pool: null, leases: [], waiting: [], actors: [] };
 /** Rows of the present that can be scrolled back to. */
 const ROWS_MAX = 3_000;
-const DRAW_MS = 90;
+const DRAW_MS = 120;
+/** Of work in one frame, beside what the browser makes of it. */
+const FRAME_MS = 4;
 
 type Travel = { readonly moment: Moment; readonly rows: readonly Row[] };
 
@@ -48,6 +50,7 @@ export class Model {
   readonly #changed = new Set<Topic>();
   #drawing = false;
   #drawnMs = 0;
+  readonly #due = new Set<() => void>();
 
   constructor(connection: Connection) {
     this.connection = connection;
@@ -61,19 +64,27 @@ export class Model {
     for (const topic of topics) this.#changed.add(topic);
     if (this.#drawing) return;
     this.#drawing = true;
-    const draw = (): void => {
-      this.#drawing = false;
-      const draws = new Set(this.#listeners.flatMap(([topic, draw]) => (this.#changed.has(topic) ? [draw] : [])));
-      this.#changed.clear();
-      this.#drawnMs = performance.now();
-      for (const draw of draws) draw();
-    };
-    // What a person has done is seen at once; what comes in, ten times a second.
-    const waitMs = topics.every((topic) => topic === 'rows' || topic === 'report')
-      ? this.#drawnMs + DRAW_MS - performance.now()
-      : 0;
-    if (waitMs <= 0) requestAnimationFrame(draw);
-    else setTimeout(() => requestAnimationFrame(draw), waitMs);
+    // What a person has done is seen at once; what comes in, some times a second.
+    const comesIn = topics.every((topic) => topic === 'rows' || topic === 'report');
+    const waitMs = comesIn ? this.#drawnMs + DRAW_MS - performance.now() : 0;
+    if (waitMs <= 0) requestAnimationFrame(() => this.#draw());
+    else setTimeout(() => requestAnimationFrame(() => this.#draw()), waitMs);
+  }
+
+  /** As many panes as one frame has room for, and the others in the next. */
+  #draw(): void {
+    const beganMs = performance.now();
+    for (const [topic, draw] of this.#listeners) if (this.#changed.has(topic)) this.#due.add(draw);
+    this.#changed.clear();
+    for (const draw of this.#due) {
+      this.#due.delete(draw);
+      draw();
+      if (performance.now() - beganMs > FRAME_MS) break;
+    }
+    this.#drawnMs = performance.now();
+    this.#drawing = this.#due.size > 0;
+    if (this.#drawing) requestAnimationFrame(() => this.#draw());
+    else if (this.#changed.size > 0) this.changed(...this.#changed);
   }
 
   get live(): boolean {

@@ -1,5 +1,5 @@
 /** The tree of actors. Many leases are one line, beside which those that are not simply bound keep theirs. */
-import { el, Keyed, part, setClass, setText, setTitle } from './element.ts';
+import { el, flash, Keyed, part, setClass, setText, setTitle } from './element.ts';
 import type { ActorShown, Model } from './model.ts';
 import { compareNames, lastOf, nameOf } from './words.ts';
 
@@ -9,7 +9,6 @@ type Line =
 
 /** More of them than this are told of together. */
 const TOGETHER = 12;
-const FLASH_MS = 900;
 
 export class TreePane {
   readonly #model: Model;
@@ -89,7 +88,7 @@ export class TreePane {
       setClass(state, `state is-${mood(is)}`);
       if (news) flash(line);
     }
-    setClass(line, follow?.hasActor(path) ? 'followed' : '');
+    line.classList.toggle('followed', follow?.hasActor(path) === true);
     line.setAttribute('aria-selected', String(path === selected));
     line.tabIndex = path === selected ? 0 : -1;
   }
@@ -129,6 +128,3 @@ export function mood(state: string): 'calm' | 'busy' | 'bad' {
 
 /** `lease:` ids hold the sign that paths are joined by. */
 const depthOf = (path: string): number => path.replace(/lease:.*$/, 'lease').split('/').length - 1;
-function flash(line: HTMLElement): void {
-  line.animate([{ backgroundColor: 'var(--flash)' }, { backgroundColor: 'transparent' }], { duration: FLASH_MS });
-}

@@ -49,6 +49,17 @@ export function isDull(seen: Inspected): boolean {
 
 /** `lease:c-web-1/eth0` of a path, its container cut to what people read. */
 export function nameOf(path: string): string {
+  const known = names.get(path) ?? nameIn(path);
+  if (names.size > NAMES_MAX) names.clear();
+  names.set(path, known);
+  return known;
+}
+
+/** Every row that is drawn asks. */
+const names = new Map<string, string>();
+const NAMES_MAX = 5_000;
+
+function nameIn(path: string): string {
   const [, containerId, ifName] = /lease:([^/]+)\/([^/]+)$/.exec(path) ?? [];
   if (containerId !== undefined) return `lease:${containerId.slice(0, 12)}${ifName === 'eth0' ? '' : `/${ifName}`}`;
   return path.slice(path.lastIndexOf('/') + 1);
