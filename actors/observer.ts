@@ -6,10 +6,10 @@
  */
 import type { AnyActorRef, InspectionEvent } from 'xstate';
 import { bounded } from '../src/core/bounded.ts';
-import type { Inspected, WatchOptions } from '../src/ports/inspected.ts';
+import type { Inspected, WatchListener, WatchOptions } from '../src/ports/inspected.ts';
 import { statePath } from './state-path.ts';
 
-type Listener = (event: Inspected) => void;
+type Listener = WatchListener;
 type Watcher = { readonly listener: Listener; readonly options: WatchOptions; seq: number };
 /** What is told, before it is numbered for each watcher. */
 export type News = {
@@ -35,8 +35,10 @@ export class Observer {
   watch(root: AnyActorRef, listener: Listener, options: WatchOptions): () => void {
     const watcher: Watcher = { listener, options, seq: 0 };
     this.#watchers.add(watcher);
-    for (const actor of everyActor(root))
-      this.#tell(watcher, { ...actorNews(actor), ...(options.context ? contextOf(actor.getSnapshot()) : {}) });
+    for (const actor of everyActor(root)) {
+      const news = actorNews(actor);
+      this.#tell(watcher, told(options.context ? { ...news, ...contextOf(actor.getSnapshot()) } : news));
+    }
     return () => this.#watchers.delete(watcher);
   }
 
@@ -48,20 +50,38 @@ export class Observer {
     if (this.#watchers.size === 0) return;
     const news = newsOf(event);
     if (news === null) return;
+    // Whoever watches in the same way is told the same, which is made and put into words once.
+    let [plain, full]: [Told | null, Told | null] = [null, null];
     for (const watcher of this.#watchers) {
-      const seen = watcher.options.context ? snapshotIn(event) : undefined;
-      this.#tell(watcher, seen === undefined ? news : { ...news, ...contextOf(seen) });
+      if (watcher.options.context) full ??= told({ ...news, ...contextOf(snapshotIn(event)) });
+      else plain ??= told(news);
+      const mine = watcher.options.context ? full : plain;
+      if (mine !== null) this.#tell(watcher, mine);
     }
   }
 
-  #tell(watcher: Watcher, news: News): void {
+  #tell(watcher: Watcher, { news, rest }: Told): void {
     watcher.seq += 1;
+    const { seq } = watcher;
+    const atMs = this.#nowMs();
     try {
-      watcher.listener({ seq: watcher.seq, atMs: this.#nowMs(), ...news } as Inspected);
+      watcher.listener({ seq, atMs, ...news } as Inspected, () => `{"seq":${seq},"atMs":${atMs},${rest()}`);
     } catch {
       this.#watchers.delete(watcher);
     }
   }
+}
+
+/** News, and what follows the number and the time in its JSON. */
+type Told = { readonly news: News; readonly rest: () => string };
+
+function told(news: News): Told {
+  let text: string | null = null;
+  const rest = (): string => {
+    text ??= JSON.stringify(news).slice(1);
+    return text;
+  };
+  return { news, rest };
 }
 
 /** `node/eniFactory/eni:0` */

@@ -39,3 +39,6 @@ export type WatchOptions = {
   /** Contexts go along, which costs the node some time at each event. */
   readonly context: boolean;
 };
+
+/** `json`: the same as text, which is made only when it is asked for, and once for all who watch in the same way. */
+export type WatchListener = (event: Inspected, json?: () => string) => void;

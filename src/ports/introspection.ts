@@ -15,7 +15,7 @@ import type { AddressState } from '../core/address-book.ts';
 import type { GroupFinding } from '../core/group-findings.ts';
 import type { ChartData } from './chart-data.ts';
 import type { CredentialsReport } from './credentials.ts';
-import type { Inspected, WatchOptions } from './inspected.ts';
+import type { WatchListener, WatchOptions } from './inspected.ts';
 import type { StoreState } from './store.ts';
 
 export type EniReport = {
@@ -247,7 +247,7 @@ export interface Introspection {
   /** Of a pod, `namespace/name`. */
   why(pod: string): Why;
   /** Tells `listener` of every actor there is, and from then on of all that happens. What it returns ends that, any number of times. */
-  watch(listener: (event: Inspected) => void, options: WatchOptions): () => void;
+  watch(listener: WatchListener, options: WatchOptions): () => void;
   /** Throws EnactorError `notReady` while there is nobody to be told. */
   command(command: NodeCommand): void;
 }

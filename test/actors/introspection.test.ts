@@ -15,6 +15,15 @@ t.test(
     const seen: Inspected[] = [];
     const tree = lab.report().actors.map(({ path }) => path);
     const stop = lab.node.introspection.watch((event) => seen.push(event), { context: false });
+    const withContexts: Inspected[] = [];
+    const texts: string[] = [];
+    const fully = lab.node.introspection.watch(
+      (event, json) => {
+        withContexts.push(event);
+        texts.push(json?.() ?? '');
+      },
+      { context: true },
+    );
     t.strictSame(
       seen.flatMap((one) => (one.kind === 'actor' && one.chart !== null ? [one.actor] : [])).sort(),
       tree.sort(),
@@ -32,6 +41,14 @@ t.test(
       seen.map((_, index) => index + 1),
     );
     JSON.stringify(seen);
+    t.strictSame(
+      texts.map((text) => JSON.parse(text)),
+      JSON.parse(JSON.stringify(withContexts)),
+      'as text the same, with contexts for who asked for them',
+    );
+    t.ok(withContexts.some((one) => one.kind === 'state' && one.context !== undefined));
+    t.notOk(seen.some((one) => one.kind === 'state' && one.context !== undefined));
+    fully();
     stop();
     stop();
     const before = seen.length;

@@ -1,13 +1,14 @@
 /**
  * What looking costs the node: processor time of the daemon for an AllocIP and its ReleaseIP, and how late its loop is, while nobody looks
- * and while a stream of all that happens, one with contexts, the whole-screen view and Prometheus do.
+ * and while a stream of all that happens, the inspector's page, the whole-screen view and the log are read.
  *
  * Both sides take turns on one daemon, so that what else the machine does meets both; the aim is on the median of the rounds' ratios. The
- * page of the inspector is not there yet: the stream with contexts stands in for it.
+ * page and the screen are what they do to the daemon: the page's own reader, and a stream and the reports of `enactor watch`.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { debugLines } from '../../src/adapters/http/debug-client.ts';
+import { NodeSource } from '../../src/inspect/node-source.ts';
 import { BOX_VARIABLE } from '../../src/lab/box/box-command.ts';
 import { ask, call, type DaemonRun, type Machine, machine } from '../daemon/machine.ts';
 import { type Bench, type Measurement, measurement, quantile } from './measurement.ts';
@@ -57,7 +58,10 @@ async function observed(here: Machine, work: () => Promise<void>): Promise<numbe
   const { debugSocket } = here.paths;
   const end = new AbortController();
   let lines = 0;
-  const reads = ['/v1/streams/inspection', '/v1/streams/inspection?context=1', '/v1/streams/log'].map(async (path) => {
+  const page = new NodeSource(debugSocket, 'node').watch((told) => {
+    if (told.kind === 'seen') lines += told.seen.length;
+  });
+  const reads = ['/v1/streams/inspection', '/v1/streams/inspection', '/v1/streams/log'].map(async (path) => {
     for await (const _ of debugLines(debugSocket, path, end.signal)) lines += 1;
   });
   const screen = async (): Promise<void> => {
@@ -71,6 +75,7 @@ async function observed(here: Machine, work: () => Promise<void>): Promise<numbe
     await work();
   } finally {
     end.abort();
+    page();
     await Promise.allSettled(all);
   }
   return lines;

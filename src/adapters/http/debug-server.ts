@@ -207,7 +207,13 @@ function feedOf(
   const below = params.get('actor') ?? '';
   const context = params.get('context') === '1';
   const concerns = (actor: string): boolean => below === '' || actor === below || actor.startsWith(`${below}/`);
-  return (line) => actors.watch((event) => void (concerns(event.actor) && line(JSON.stringify(event))), { context });
+  return (line) =>
+    actors.watch(
+      (event, json) => {
+        if (concerns(event.actor)) line(json?.() ?? JSON.stringify(event));
+      },
+      { context },
+    );
 }
 
 function commanded(path: string, actors: Introspection | null, { commands = allowed }: DebugOptions, log: Log): Answer {
