@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 
 const PROGRAMS = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 60_000;
 
 export const chromium = (): string | null => PROGRAMS.find((path) => existsSync(path)) ?? null;
 
@@ -34,6 +34,8 @@ export class Browser {
   private constructor(child: ChildProcess, profile: string) {
     this.#child = child;
     this.#profile = profile;
+    // Whoever waits for an answer hears of its end.
+    (child.stdio[3] as Writable).on('error', () => {});
     const out = child.stdio[4] as Readable;
     let rest = '';
     out.setEncoding('utf8').on('data', (text: string) => {
