@@ -11,7 +11,7 @@ import type { CloudKeeperContext } from '../../statecharts/cloud-keeper.ts';
 import { type EniContext, shownThen } from '../../statecharts/eni-context.ts';
 import { type EniFactoryContext, lessonOf } from '../../statecharts/eni-factory-context.ts';
 import { strangeIn } from '../../statecharts/eni-owned.ts';
-import type { GarbageCollectorContext } from '../../statecharts/garbage-collector-context.ts';
+import type { Collected, GarbageCollectorContext } from '../../statecharts/garbage-collector-context.ts';
 import type { KernelKeeperContext, Swept } from '../../statecharts/kernel-keeper.ts';
 import type { LeaseContext } from '../../statecharts/lease.ts';
 import type { NodeContext } from '../../statecharts/node.ts';
@@ -58,6 +58,8 @@ export class Conduct {
   readonly #unplugged = new Set<string>();
   readonly #news = new Set<string>();
   #growFailedMs = Number.NEGATIVE_INFINITY;
+  /** Since when the collector is in its state, as far as was seen. */
+  #collectorMs = Number.POSITIVE_INFINITY;
   readonly #growPauseMs: number;
   readonly #course: Course;
   readonly #evidence: Evidence;
@@ -104,7 +106,8 @@ export class Conduct {
     if (chart === 'kernelKeeper') this.#kernelKeeper(before, { path, context }, heard);
     if (chart === 'cloudKeeper') this.#cloudKeeper(before, { path, context }, heard);
     if (chart === 'idlePool') this.#idlePool(before.path, path, failures, heard, nowMs);
-    if (chart === 'garbageCollector') this.#collector(before.path, path, context as GarbageCollectorContext);
+    if (chart === 'garbageCollector')
+      this.#collector(before.path, path, context as GarbageCollectorContext, heard, nowMs);
     if (before.context === context) return;
     if (chart === 'eni') this.#tells(ref, before.context as EniContext, context as EniContext, heard);
     if (chart === 'eni') this.#eni(ref, before, { path, context }, heard);
@@ -207,7 +210,14 @@ export class Conduct {
   }
 
   /** A pass begins after a rest, with its list; and when it is over that is known. */
-  #collector(from: string, to: string, { lastPassMs, nowMs }: GarbageCollectorContext): void {
+  #collector(from: string, to: string, context: GarbageCollectorContext, { type, output }: Heard, atMs: number): void {
+    const { lastPassMs, nowMs, timeoutMs } = context;
+    if (type === 'xstate.done.actor.0.garbageCollector.collecting' && to !== 'backingOff')
+      if (((output?.value ?? []) as readonly Collected[]).some(({ failure }) => failure !== null))
+        this.#report('alive', `the garbage collector is ${to}, and could not release all that is to be released`);
+    if (type === `xstate.done.actor.0.garbageCollector.${from}` && atMs - this.#collectorMs > timeoutMs)
+      this.#report('9', `the garbage collector waited ${atMs - this.#collectorMs} ms for the end of ${from}`);
+    if (from !== to) this.#collectorMs = atMs;
     if (from === to) return;
     if (to === 'listing' && from !== 'resting' && from !== 'backingOff')
       this.#report('9', `the garbage collector goes from ${from} to ${to} without a rest`);
