@@ -5,6 +5,7 @@ import { type EventObject, fromCallback, fromPromise } from 'xstate';
 import { failureOf } from '../src/core/errors.ts';
 import { familyOf } from '../src/core/ip.ts';
 import type { Leftover } from '../src/core/leftover.ts';
+import { isTaken } from '../src/core/own-eni.ts';
 import type { RepairNews } from '../src/core/repair-ledger.ts';
 import type { SandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
@@ -131,7 +132,7 @@ function tell(log: Log, { kind, object, pod, outcome, detail, times, contested }
 }
 
 function keptOf({ mac, subnet, mtu, device, book }: EniContext, nodeIp: string): EniKept[] {
-  if (mac === null || device === null) return [];
+  if (mac === null || device === null || isTaken(book)) return [];
   const ips = book.flatMap(({ address: { ipv4, ipv6 } }) => (ipv6 === null ? [ipv4] : [ipv4, ipv6]));
   const free = book.filter(({ state }) => state === 'idle' || state === 'cooling');
   const freeIps = free.flatMap(({ address: { ipv4, ipv6 } }) => (ipv6 === null ? [ipv4] : [ipv4, ipv6]));

@@ -10,6 +10,7 @@ import type { Store } from '../src/ports/store.ts';
 const holderOf = (lease: Lease): Holder => ({
   sandbox: sandboxKey(lease.sandbox),
   pod: podKey(lease.sandbox.pod),
+  ...(lease.sandbox.ownEni === true && { ownEni: true as const }),
 });
 
 /** With the IPv6 that the lease names. */

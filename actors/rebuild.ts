@@ -8,6 +8,7 @@
 import type { CloudEni } from '../src/core/eni.ts';
 import { heldBackLease } from '../src/core/held-back.ts';
 import { type EniBinding, LEASE_VERSION, type Lease } from '../src/core/lease.ts';
+import { OWN_ENI_TABLE } from '../src/core/own-eni.ts';
 import { type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { HostPod } from '../src/ports/host.ts';
 
@@ -24,6 +25,8 @@ export type Witnesses = {
   readonly whole: boolean;
   readonly bootId: string;
   readonly nowMs: number;
+  /** Ours, and its device is not on the host: where a pod has it, that is in the pod. Absent: none is. */
+  readonly isAway?: (eni: CloudEni) => boolean;
   readonly bindingOf: (eni: CloudEni, routeTable: number | null) => EniBinding;
 };
 
@@ -34,7 +37,8 @@ export type Rebuilt = {
   readonly heldBack: readonly Lease[];
 };
 
-export function rebuild({ enis, leases, released, left, pods, whole, bootId, nowMs, bindingOf }: Witnesses): Rebuilt {
+export function rebuild(witnesses: Witnesses): Rebuilt {
+  const { enis, leases, released, left, pods, whole, bootId, nowMs, bindingOf, isAway = () => false } = witnesses;
   const rebuilt: Lease[] = [];
   const heldBack: Lease[] = [];
   const leased = new Set(leases.map((lease) => lease.grant.address.ipv4));
@@ -58,6 +62,11 @@ export function rebuild({ enis, leases, released, left, pods, whole, bootId, now
         // Its release is on disk.
       } else if (pod === null) {
         if (!whole) backHeld(loose.shift() ?? null);
+      } else if (pod.sandbox !== null && isOwn(eni, pod) && !known.has(sandboxKey(pod.sandbox))) {
+        const sandbox = { ...pod.sandbox, netns: '', network: '', ownEni: true as const };
+        known.add(sandboxKey(sandbox));
+        const grant = { address: { ipv4, ipv6 }, eni: bindingOf(eni, OWN_ENI_TABLE) };
+        rebuilt.push({ version: LEASE_VERSION, sandbox, grant, boundAtMs: nowMs, bootId });
       } else if (pod.sandbox === null || pod.routeTable === null || known.has(sandboxKey(pod.sandbox))) {
         backHeld();
       } else {
@@ -74,4 +83,9 @@ export function rebuild({ enis, leases, released, left, pods, whole, bootId, now
     }
   }
   return { rebuilt, heldBack };
+
+  /** No rule leads what the pod sends to the ENI, since it leaves by the ENI's device in the pod. */
+  function isOwn(eni: CloudEni, pod: HostPod): boolean {
+    return pod.routeTable === null && isAway(eni);
+  }
 }

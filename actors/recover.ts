@@ -117,6 +117,9 @@ export function recoverLogic(hands: RecoverHands) {
       whole,
       bootId,
       nowMs: clock.nowMs(),
+      isAway: (eni) =>
+        isOurs(eni.tags, facts.instanceId, settings.clusterId) &&
+        !links.some(({ mac }) => mac === eni.mac.toLowerCase()),
       bindingOf,
     });
     await store.write(
@@ -150,7 +153,11 @@ export function recoverLogic(hands: RecoverHands) {
         }
       const inLeases = new Set(here.map((lease) => lease.grant.address.ipv6));
       const mayBeNamed = eni.ipv6.filter((ip) => !inLeases.has(ip) && !coolUntilMs.has(ip));
-      const routeTable = here.map((lease) => lease.grant.eni.device.routeTable).find((table) => table > 0) ?? null;
+      // The lease of a pod that has the ENI for itself names no table of the ENI's.
+      const tables = here
+        .filter(({ sandbox }) => sandbox.ownEni !== true)
+        .map(({ grant }) => grant.eni.device.routeTable);
+      const routeTable = tables.find((table) => table > 0) ?? null;
       const subnet = subnetIn(eni.vSwitchId, eni.eniId);
       const intent = ofEni.get(eni.eniId) ?? null;
       const known = {

@@ -96,6 +96,7 @@ function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {
         ipv4: entry.address.ipv4,
         ipv6: entry.address.ipv6,
         state: entry.state,
+        ...(entry.ownEni === true && { ownEni: true as const }),
         pod: entry.pod,
         untilMs: entry.state === 'cooling' ? entry.atMs : null,
       })),

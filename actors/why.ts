@@ -3,6 +3,7 @@ import type { AnyActorRef } from 'xstate';
 import { isHeldBack } from '../src/core/held-back.ts';
 import { timeOfDay } from '../src/core/instant-text.ts';
 import type { Lease } from '../src/core/lease.ts';
+import { kindOf } from '../src/core/own-eni.ts';
 import { considered, type PlacementView } from '../src/core/placement-view.ts';
 import { podKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { Stage, Why } from '../src/ports/introspection.ts';
@@ -24,7 +25,8 @@ export function whyOf(root: NodeRef, trails: RequestTrails, pod: string, nowMs: 
   const requests = factory === null ? [] : requestsOf(factory, pod);
   const trail = trails.underWay(pod) ?? trails.of(pod);
   const bound = leases.length > 0;
-  const view = factory === null || (bound && requests.length === 0) ? nothing : viewOf(factory, nowMs);
+  const own = factory !== null && wantsOwn(factory, pod);
+  const view = factory === null || (bound && requests.length === 0) ? nothing : viewOf(factory, own, nowMs);
   const verdict: Why['verdict'] = requests.length > 0 ? 'waiting' : bound ? 'bound' : 'unknown';
   const told = {
     ...{ pod, verdict, leases, requests, ...view, refusal: null },
@@ -34,8 +36,13 @@ export function whyOf(root: NodeRef, trails: RequestTrails, pod: string, nowMs: 
   return { ...told, answer: answerOf(root, told, trail) };
 }
 
-function viewOf(factory: EniFactoryContext, nowMs: number): PlacementView {
-  return considered(Object.values(factory.enis), policyOf(factory), nowMs);
+function wantsOwn({ waiting, placed }: EniFactoryContext, pod: string): boolean {
+  const all = [...waiting, ...Object.values(placed).map(({ request }) => request)];
+  return all.some((request) => request.pod === pod && request.ownEni === true);
+}
+
+function viewOf(factory: EniFactoryContext, own: boolean, nowMs: number): PlacementView {
+  return considered(Object.values(factory.enis), policyOf(factory), nowMs, own);
 }
 
 function leasesOf(root: NodeRef, pod: string): Why['leases'] {
@@ -52,7 +59,8 @@ function leasesOf(root: NodeRef, pod: string): Why['leases'] {
 }
 
 function told({ sandbox, grant: { address, eni }, boundAtMs }: Lease): Why['leases'][number] {
-  return { sandbox: sandboxKey(sandbox), ipv4: address.ipv4, ipv6: address.ipv6, eniId: eni.eniId, boundAtMs };
+  const { ipv4, ipv6 } = address;
+  return { sandbox: sandboxKey(sandbox), ipv4, ipv6, eniId: eni.eniId, kind: kindOf(sandbox), boundAtMs };
 }
 
 function requestsOf({ waiting, placed, reasons, enis }: EniFactoryContext, pod: string): Why['requests'] {
@@ -93,7 +101,8 @@ function answerOf(root: NodeRef, why: Omit<Why, 'answer'>, trail: Trail | null):
   if (lease !== undefined) {
     const decision = trail?.failure === null ? trail.decisions.at(-1) : undefined;
     const how = decision === undefined ? 'from an earlier life of the daemon' : `by ${decision.what}`;
-    return `${pod} has ${lease.ipv4} on ${lease.eniId} since ${timeOfDay(lease.boundAtMs)}, ${how}`;
+    const whose = lease.kind === 'own' ? ', an ENI of its own,' : '';
+    return `${pod} has ${lease.ipv4} on ${lease.eniId}${whose} since ${timeOfDay(lease.boundAtMs)}, ${how}`;
   }
   if (trail !== null && trail.failure !== null) return `${pod} got no address: ${trail.failure.detail}`;
   const state = statePath(root.getSnapshot().value);

@@ -16,10 +16,11 @@ import type { Failure } from '../src/core/errors.ts';
 import type { CreateIntent, Intent } from '../src/core/intent.ts';
 import { corrected, LATE_PERIODS, type Said, said } from '../src/core/late-describe.ts';
 import type { EniBinding } from '../src/core/lease.ts';
+import { OWN_ENI_TABLE } from '../src/core/own-eni.ts';
 import { type Halves, ownedAtFirst } from '../src/core/pairs.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
 import type { At } from './at.ts';
-import { type Asking, countsIn, queueLength, wantsToLeave } from './eni-owned.ts';
+import { type Asking, countsIn, isOwn, queueLength, wantsToLeave } from './eni-owned.ts';
 import type { FactoryEvent, IpResult } from './messages.ts';
 
 export type EniPlan = {
@@ -225,6 +226,7 @@ export function summaryOf(context: EniContext): EniSummary {
     sheddable: sheddable(context.book),
     arriving: context.arriving + context.growBy,
     queued: queueLength(context),
+    ...(isOwn(context) && { own: true as const }),
     reserved: context.book
       .filter((entry) => entry.state === 'reserved')
       .map(({ pod, atMs }) => ({ pod: pod ?? '', untilMs: atMs }))
@@ -265,7 +267,8 @@ export function changed(context: EniContext): Extract<FactoryEvent, { type: 'eni
   return { type: 'eniChanged', summary: summaryOf(context), atMs: context.nowMs };
 }
 
-export function granted(context: EniContext, requestId: string, address: Address): IpResult {
+/** @param whole the pod has the ENI for itself: its device goes to the pod, and no table of the host's leads over it */
+export function granted(context: EniContext, requestId: string, address: Address, whole: boolean = false): IpResult {
   const { device, slot } = context;
   const eni: EniBinding = {
     eniId: context.eniId ?? '',
@@ -274,7 +277,7 @@ export function granted(context: EniContext, requestId: string, address: Address
     device: {
       name: device?.name ?? '',
       ifindex: device?.ifindex ?? 0,
-      routeTable: device?.routeTable ?? 0,
+      routeTable: whole ? OWN_ENI_TABLE : (device?.routeTable ?? 0),
       mtu: context.mtu,
     },
   };

@@ -15,7 +15,7 @@ import {
   type PromiseActorLogic,
   setup,
 } from 'xstate';
-import { type EniSummary, expecting } from '../src/core/eni-summary.ts';
+import { type EniSummary, expecting, givesNow } from '../src/core/eni-summary.ts';
 import { type Failure, failureOf, isToldAtOnce } from '../src/core/errors.ts';
 import { afterGone, afterLook, noHolds } from '../src/core/holds.ts';
 import { place } from '../src/core/placement.ts';
@@ -70,11 +70,9 @@ export const eniFactoryMachine = setup({
   },
   guards: {
     lineIsFull: ({ context }) => unanswered(context) >= context.waitingMax,
-    /** An address can be had without a call. */
-    anyIdle: ({ context }) =>
-      Object.values(context.enis).some(
-        ({ phase, counts }) => (phase === 'ready' || phase === 'holding') && counts.idle > 0,
-      ),
+    /** An address can be had without a call; an ENI as a whole is another matter. */
+    anyIdle: ({ context, event }) =>
+      event.type === 'allocate' && event.ownEni !== true && Object.values(context.enis).some(givesNow),
     /** The pool reckoned with what still holds; otherwise it has been told better meanwhile. */
     upToDate: ({ context }, params: { basis: PoolTotals }) => sameTotals(params.basis, context.totals),
     /** Of an ENI that is there, and not from before it heard what it has been told. */
@@ -107,8 +105,9 @@ export const eniFactoryMachine = setup({
     }),
     lineUp: assign(({ context, event }) => {
       if (event.type !== 'allocate') return {};
-      const { requestId, sandbox, pod, untilMs, atMs } = event;
-      const request = { requestId, sandbox, pod, untilMs, sinceMs: atMs, nth: context.arrivals };
+      const { requestId, sandbox, pod, untilMs, atMs, ownEni } = event;
+      const holder = { sandbox, pod, ...(ownEni === true && { ownEni }) };
+      const request = { requestId, ...holder, untilMs, sinceMs: atMs, nth: context.arrivals };
       return { arrivals: context.arrivals + 1, waiting: [...context.waiting, request] };
     }),
     /**
@@ -137,9 +136,10 @@ export const eniFactoryMachine = setup({
       const send = (slot: number, requestId: string, alsoCooling: boolean, alsoReserved: boolean = false): void => {
         const request = line.get(requestId);
         if (request === undefined || !line.delete(requestId)) return;
-        const { sandbox, pod } = request;
+        const { sandbox, pod, ownEni } = request;
+        const holder = { sandbox, pod, ...(ownEni === true && { ownEni }) };
         const queued = enis[slot]?.queued ?? 0;
-        tell(slot, { type: 'assign', requestId, sandbox, pod, alsoCooling, alsoReserved, atMs });
+        tell(slot, { type: 'assign', requestId, ...holder, alsoCooling, alsoReserved, atMs });
         placed[requestId] = { slot, request, granted: false, waits: (enis[slot]?.queued ?? 0) > queued };
         const stray = plan.astray.get(requestId);
         if (stray !== undefined) enqueue.emit({ type: 'astray', pod, why: stray });

@@ -2,6 +2,9 @@
  * An ENI that is here: looking → resting | assigning | unassigning → looking; backingOff, unplugged and confirming when something is not as
  * it should be.
  *
+ * A pod may have the ENI for itself (own-eni.ts): its device is in the pod then, and nobody else is served until the address is given
+ * back and the device is on the host again, which is `settling` once more.
+ *
  * `looking` is where every call ends and the next one begins: what is wanted is looked at anew each time.
  */
 import { and, assign } from 'xstate';
@@ -52,7 +55,10 @@ const lostDevice = [
 export const inUse = eniSetup.createStateConfig({
   initial: 'looking',
   on: {
+    freed: { guard: 'endsOwn', target: '#eni.settling', actions: ['putToRest', 'deviceReturns', 'armRest'] },
+    withdraw: { guard: 'endsOwn', target: '#eni.settling', actions: ['takeBack', 'deviceReturns', 'armRest'] },
     assign: [
+      { guard: and(['takesMore', 'canOfferAll']), target: '.looking', actions: ['hear', 'offerAll'] },
       { guard: 'canOffer', actions: ['hear', 'offer', 'report'] },
       { guard: and(['takesMore', 'atRest']), target: '.looking', actions: ['hear', 'queueUp'] },
     ],
@@ -74,6 +80,7 @@ export const inUse = eniSetup.createStateConfig({
         'serve',
       ],
       always: [
+        { guard: 'isAway', target: '#eni.settling', actions: 'deviceReturns' },
         { guard: 'isUnplugged', target: 'confirming', actions: 'report' },
         // An Unassign that fails and fails keeps nobody from addresses; its intent stays beside the others.
         { guard: 'wantsAddresses', target: 'assigning' },
@@ -132,6 +139,10 @@ export const inUse = eniSetup.createStateConfig({
     assigning,
     unassigning: {
       entry: 'report',
+      on: {
+        freed: { guard: 'endsOwn', actions: ['putToRest', 'deviceReturnsLater', 'armRest', 'report'] },
+        withdraw: { guard: 'endsOwn', actions: ['takeBack', 'deviceReturnsLater', 'armRest', 'report'] },
+      },
       invoke: {
         src: 'unassignIps',
         input: ({ context }) => ({ ...named(context), ...nextToLeave(context) }),

@@ -155,6 +155,8 @@ export const attaching = eniSetup.createStateConfig({
 
 export const settling = eniSetup.createStateConfig({
   entry: 'report',
+  // The device is where the pod is that has the ENI for itself: what was begun is ended before it starts.
+  always: { guard: 'isTaken', target: '#eni.inUse', actions: 'plugTaken' },
   initial: 'calling',
   states: {
     calling: {

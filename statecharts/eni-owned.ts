@@ -17,6 +17,7 @@ import {
   reservedFor,
 } from '../src/core/address-book.ts';
 import type { CloudEni } from '../src/core/eni.ts';
+import { isTaken, isWhole, offeredWhole } from '../src/core/own-eni.ts';
 import {
   arrived,
   followed,
@@ -40,7 +41,7 @@ export type Owner = Owned & {
   readonly ours: boolean;
   readonly limit: number;
   readonly dual: boolean;
-  readonly queue: readonly { readonly pod: string }[];
+  readonly queue: readonly { readonly pod: string; readonly ownEni?: true }[];
   readonly growBy: number;
   readonly arriving: number;
   readonly asking: Asking;
@@ -129,6 +130,8 @@ export function queueLength({ book, queue }: Pick<Owner, 'book' | 'queue'>): num
 
 /** Addresses the next Assign should ask for: those of `growBy` serve the queue too, and the pool asks again for what it lacks. */
 export function wanted({ book, halves, queue, growBy, limit }: Owner): number {
+  // A pod that has the ENI for itself, or waits for that, needs the primary one alone.
+  if (isTaken(book) || (queue.some((one) => one.ownEni === true) && book.length > 0)) return 0;
   const { idle } = countsOf(book);
   const missing = Math.max(queueLength({ book, queue }) - idle, growBy);
   const taken = book.length + halves.leaving.length + halves.heldBack.length;
@@ -146,6 +149,22 @@ export function askFirst({ dual, halves }: Owner, count: number): Asking {
 export function askNext({ asking, arriving, halves }: Owner): Asking | null {
   const count = Math.min(arriving, halves.ipv4.length);
   return asking.family === 4 && count > 0 ? { family: 6, count } : null;
+}
+
+/** A pod has it for itself, or is about to: nobody else is served. */
+export function isOwn({ book, queue }: Pick<Owner, 'book' | 'queue'>): boolean {
+  return isTaken(book) || queue.some((one) => one.ownEni === true);
+}
+
+/** The ENI as a whole, for one pod. What is of no use beside it leaves. Null while that cannot be. */
+export function offeredAll(own: Owner, request: Parameters<typeof offered>[1]) {
+  const { dual, book, ours, arriving, halves } = own;
+  const primary = book.find((entry) => entry.primary);
+  const isHalf = dual && primary?.address.ipv6 === null;
+  if (isHalf || arriving > 0 || halves.leaving.length + halves.heldBack.length > 0) return null;
+  if (!ours && book.length > 1) return null;
+  const offer = isWhole(book) ? offeredWhole(book, request) : null;
+  return offer === null ? null : { address: offer.address, ...halvesLeaving({ ...own, book: offer.book }) };
 }
 
 /** Promises an address, as `offered` does for a book alone: one that lacks its other half is never promised. */

@@ -3,11 +3,12 @@
  * (eni-opening, eni-in-use, eni-lost, eni-leaving), and eni.ts puts them together.
  */
 import { assign, enqueueActions, type PromiseActorLogic, setup } from 'xstate';
-import { freed, hasHolders, nextRestMs, offered, reservedFor, rested } from '../src/core/address-book.ts';
+import { freed, hasHolders, nextRestMs, offered, reservedFor, rested, withdrawn } from '../src/core/address-book.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import type { EniPhase } from '../src/core/eni-summary.ts';
 import { type Failure, needsAPerson } from '../src/core/errors.ts';
 import type { CreateIntent } from '../src/core/intent.ts';
+import { isTaken } from '../src/core/own-eni.ts';
 import type { Ips } from '../src/core/pairs.ts';
 import type { Owned } from '../src/core/two-witnesses.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
@@ -28,6 +29,8 @@ import {
   afterCreate,
   afterReport,
   askNext,
+  isOwn,
+  offeredAll,
   offeredFrom,
   owning,
   type Strange,
@@ -40,6 +43,13 @@ import type { EniEvent } from './messages.ts';
 
 /** Looks that do not show an ENI before it counts as gone: with a period between them longer than Describe is late. */
 export const UNSEEN_MAX = 4;
+
+/** A device that is in a pod. */
+const AWAY: EniDevice = { ifindex: 0, name: '', routeTable: 0 };
+
+/** A pod that comes back in dual stack needs both halves. */
+const isWhole = ({ dual, book }: EniContext, ip: string): boolean =>
+  !dual || book.some(({ address }) => address.ipv4 === ip && address.ipv6 !== null);
 
 export const eniSetup = setup({
   types: {
@@ -105,14 +115,37 @@ export const eniSetup = setup({
     takesMore: ({ context }) => context.phase === 'ready',
     /** It is ours that the host lost, and news. */
     hadDevice: ({ context, event }) =>
-      event.type === 'unplugged' && context.device !== null && context.mac?.toLowerCase() === event.mac.toLowerCase(),
+      event.type === 'unplugged' &&
+      context.device !== null &&
+      !isTaken(context.book) &&
+      context.mac?.toLowerCase() === event.mac.toLowerCase(),
+    /** Its device is where its pod is. */
+    isTaken: ({ context }) => isTaken(context.book),
+    /** It was where its pod was, and that has it no more. */
+    isAway: ({ context }) => context.device === AWAY && !isTaken(context.book),
+    /** The pod that has the ENI for itself gives it back, or did not want it after all. */
+    endsOwn: ({ context, event }) =>
+      context.book.some(
+        ({ ownEni, address, requestId }) =>
+          ownEni === true &&
+          ((event.type === 'freed' && event.ipv4 === address.ipv4) ||
+            (event.type === 'withdraw' && event.requestId === requestId)),
+      ),
     isUnplugged: ({ context }) => context.device === null,
     atRest: ({ context }) => context.arriving === 0 && !wantsToLeave(context),
     canOffer: ({ context, event }) =>
       event.type === 'assign' &&
+      event.ownEni !== true &&
       context.device !== null &&
+      !isOwn(context) &&
       (context.queue.length === 0 || reservedFor(context.book, event.pod) !== null) &&
       offeredFrom(context, event, event.alsoCooling, event.alsoReserved) !== null,
+    canOfferAll: ({ context, event }) =>
+      event.type === 'assign' &&
+      event.ownEni === true &&
+      context.device !== null &&
+      context.queue.length === 0 &&
+      offeredAll(context, event) !== null,
     /** Whatever the same call is asked again, the answer will be the same. */
     refused: ({ context: { lastFailure } }) =>
       lastFailure !== null &&
@@ -150,8 +183,8 @@ export const eniSetup = setup({
     })),
     queueUp: assign(({ context, event }) => {
       if (event.type !== 'assign' || !takesRequests(context)) return {};
-      const { requestId, sandbox, pod } = event;
-      return { queue: [...context.queue, { requestId, sandbox, pod }] };
+      const { requestId, sandbox, pod, ownEni } = event;
+      return { queue: [...context.queue, { requestId, sandbox, pod, ...(ownEni === true && { ownEni }) }] };
     }),
     growMore: assign(({ context, event }) =>
       event.type === 'grow' && takesRequests(context) ? { growBy: context.growBy + event.count } : {},
@@ -166,6 +199,17 @@ export const eniSetup = setup({
       doubtful: false,
       nowMs: params.atMs,
     })),
+    takeBack: assign(({ context, event }) =>
+      event.type === 'withdraw'
+        ? owning(context, withdrawn(context.book, event.requestId, event.atMs), event.atMs)
+        : {},
+    ),
+    putToRest: assign(({ context, event }) => {
+      if (event.type !== 'freed') return {};
+      const { ipv4, coolUntilMs, reservedUntilMs, atMs } = event;
+      const book = freed(context.book, ipv4, coolUntilMs, isWhole(context, ipv4) ? reservedUntilMs : null);
+      return owning(context, rested(book, atMs), atMs);
+    }),
     /** For the log: charts write none. */
     tellStrange: (_, _params: Strange) => {},
     tellUnplugged: (_, _params: { eniId: string; mac: string }) => {},
@@ -212,16 +256,38 @@ export const eniSetup = setup({
     /** Promises addresses to the queue, oldest request first, as far as they go; whoever has one kept for it waits for nobody. */
     serve: enqueueActions(({ context, enqueue }) => {
       if (context.device === null || context.phase === 'leaving') return;
-      let { book } = context;
+      let { book, halves } = context;
       const queue = context.queue.filter((request) => {
+        if (isTaken(book)) return true;
+        if (request.ownEni === true) {
+          const all = offeredAll({ ...context, book, halves }, request);
+          if (all === null) return true;
+          enqueue.sendParent(granted(context, request.requestId, all.address, true));
+          ({ book, halves } = all);
+          return false;
+        }
         const offer = offered(book, request, false);
         if (offer === null) return true;
         enqueue.sendParent(granted(context, request.requestId, offer.address));
         book = offer.book;
         return false;
       });
-      enqueue.assign({ book, queue });
+      enqueue.assign({ book, halves, queue });
     }),
+    offerAll: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'assign') return;
+      const all = offeredAll(context, event);
+      if (all === null) return;
+      const { address, book, halves } = all;
+      enqueue.sendParent(granted(context, event.requestId, address, true));
+      enqueue.assign({ book, halves });
+    }),
+    /** It has to come back from the pod, and to be set up anew. */
+    deviceReturns: assign({ device: null, phase: 'faulty' }),
+    /** The same, once the Unassign under way has been answered. */
+    deviceReturnsLater: assign({ device: AWAY, phase: 'faulty' }),
+    /** Nothing of it is on the host. */
+    plugTaken: assign({ device: AWAY }),
     offer: enqueueActions(({ context, event, enqueue }) => {
       if (event.type !== 'assign') return;
       const offer = offeredFrom(context, event, event.alsoCooling, event.alsoReserved);

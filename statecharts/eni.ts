@@ -9,8 +9,8 @@
  * names that they use in eni-setup.
  */
 import { type ActorRefFrom, assign } from 'xstate';
-import { bound, freed, rested, shortened, withdrawn } from '../src/core/address-book.ts';
-import { contextOf, type EniContext } from './eni-context.ts';
+import { bound, rested, shortened } from '../src/core/address-book.ts';
+import { contextOf } from './eni-context.ts';
 import { inUse } from './eni-in-use.ts';
 import { deleting, detaching, draining, stuck } from './eni-leaving.ts';
 import { lost } from './eni-lost.ts';
@@ -27,16 +27,7 @@ export const eniMachine = eniSetup.createMachine({
     bind: {
       actions: [assign(({ context, event }) => ({ book: bound(context.book, event.requestId) })), 'report'],
     },
-    withdraw: {
-      actions: [
-        assign(({ context, event }) =>
-          owning(context, withdrawn(context.book, event.requestId, event.atMs), event.atMs),
-        ),
-        'armRest',
-        'serve',
-        'report',
-      ],
-    },
+    withdraw: { actions: ['takeBack', 'armRest', 'serve', 'report'] },
     cancel: {
       actions: [
         assign(({ context, event }) => ({
@@ -45,20 +36,7 @@ export const eniMachine = eniSetup.createMachine({
         'report',
       ],
     },
-    freed: {
-      actions: [
-        assign(({ context, event: { ipv4, coolUntilMs, reservedUntilMs, atMs } }) =>
-          owning(
-            context,
-            rested(freed(context.book, ipv4, coolUntilMs, isWhole(context, ipv4) ? reservedUntilMs : null), atMs),
-            atMs,
-          ),
-        ),
-        'armRest',
-        'serve',
-        'report',
-      ],
-    },
+    freed: { actions: ['putToRest', 'armRest', 'serve', 'report'] },
     unreserve: {
       actions: [
         assign(({ context, event: { ipv4, untilMs, atMs } }) =>
@@ -111,7 +89,3 @@ export const eniMachine = eniSetup.createMachine({
 });
 
 export type EniRef = ActorRefFrom<typeof eniMachine>;
-
-/** A pod that comes back in dual stack needs both halves. */
-const isWhole = ({ dual, book }: EniContext, ip: string): boolean =>
-  !dual || book.some(({ address }) => address.ipv4 === ip && address.ipv6 !== null);

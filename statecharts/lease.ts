@@ -129,6 +129,7 @@ export const leaseMachine = setup({
         requestId: context.requestId,
         sandbox: sandboxKey(context.sandbox),
         pod: podKey(context.sandbox.pod),
+        ...(context.sandbox.ownEni === true && { ownEni: true as const }),
         untilMs: context.untilMs,
         atMs: context.nowMs,
       }),

@@ -26,10 +26,17 @@ export type Entry = {
   readonly reservedUntilMs?: number;
   /** Offered although it had not rested, or was kept for another pod: what it was, should the offer come to nothing. Else absent. */
   readonly before?: Entry;
+  /** Its holder has the whole ENI: as long as it is held, or promised, no other address of the ENI is anybody's. Else absent. */
+  readonly ownEni?: true;
 };
 
 export type AddressBook = readonly Entry[];
-export type Holder = { readonly sandbox: SandboxKey; readonly pod: string };
+export type Holder = {
+  readonly sandbox: SandboxKey;
+  readonly pod: string;
+  /** It has, or is to have, an ENI of its own. */
+  readonly ownEni?: true;
+};
 /** Who holds an IPv4, as a lease has it, and the IPv6 that the lease names with it. */
 export type Held = Holder & {
   readonly ipv6?: string | null;
@@ -38,7 +45,7 @@ export type Held = Holder & {
 };
 export type Counts = Readonly<Record<AddressState, number>>;
 
-export const idle = ({ reservedUntilMs: _, before: __, ...entry }: Entry, atMs: number): Entry => ({
+export const idle = ({ reservedUntilMs: _, before: __, ownEni: ___, ...entry }: Entry, atMs: number): Entry => ({
   ...entry,
   state: 'idle',
   sandbox: null,
@@ -87,7 +94,12 @@ export function bookOf(
 }
 
 const isKept = ({ reservedUntilMs }: Held): boolean => reservedUntilMs !== undefined;
-const heldAs = (ipv4: string, { sandbox, pod, ipv6 = null }: Held) => ({ address: { ipv4, ipv6 }, sandbox, pod });
+const heldAs = (ipv4: string, { sandbox, pod, ipv6 = null, ownEni }: Held) => ({
+  address: { ipv4, ipv6 },
+  sandbox,
+  pod,
+  ...(ownEni === true && { ownEni }),
+});
 
 /** Addresses the cloud just assigned. One that is in the book already is not added again. */
 export function added(book: AddressBook, ips: readonly string[], nowMs: number): AddressBook {
@@ -179,7 +191,8 @@ export function freed(
     if (entry.address.ipv4 !== ipv4) return [entry];
     if (entry.state === 'invalid') return [];
     if (entry.state !== 'bound') return [entry];
-    if (reservedUntilMs !== null) return [{ ...entry, state: 'reserved' as const, atMs: reservedUntilMs }];
+    const { ownEni: _, ...own } = entry;
+    if (reservedUntilMs !== null) return [{ ...own, state: 'reserved' as const, atMs: reservedUntilMs }];
     return [{ ...idle(entry, coolUntilMs), state: 'cooling' as const }];
   });
 }

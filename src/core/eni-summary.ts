@@ -24,6 +24,8 @@ export type EniSummary = {
   readonly sheddable: number;
   /** Addresses asked for, or to be asked for in the next call, and not here yet. */
   readonly arriving: number;
+  /** A pod has it, or waits for it, for itself: it serves nobody else (own-eni.ts). Absent: it does. */
+  readonly own?: true;
   /** Requests that wait for them; not those that wait for an address that is kept for them. */
   readonly queued: number;
   /** Pods that addresses are kept for, the reservation that ends first at the front. */
@@ -39,12 +41,12 @@ export function owned({ idle, offered, bound, cooling, reserved, leaving, invali
 
 /** Addresses the ENI could own beyond those it has. */
 export function freeOf(eni: EniSummary): number {
-  return Math.max(0, eni.limit - owned(eni.counts));
+  return eni.own === true ? 0 : Math.max(0, eni.limit - owned(eni.counts));
 }
 
 /** Addresses that could still be asked for on this ENI, beyond those asked for and those its queue will ask for. */
 export function roomOf(eni: EniSummary): number {
-  if (eni.phase !== 'ready' && eni.phase !== 'opening') return 0;
+  if ((eni.phase !== 'ready' && eni.phase !== 'opening') || eni.own === true) return 0;
   const unmet = Math.max(0, eni.queued - coming(eni));
   return Math.max(0, freeOf(eni) - eni.arriving - unmet);
 }
@@ -56,12 +58,32 @@ function coming(eni: EniSummary): number {
 
 /** Addresses under way that no request waits for. */
 export function spareOf(eni: EniSummary): number {
+  if (eni.own === true) return 0;
   return eni.phase === 'ready' || eni.phase === 'opening' ? Math.max(0, coming(eni) - eni.queued) : 0;
+}
+
+/** It has an address that can be had at once. */
+export function givesNow({ phase, counts, own }: EniSummary): boolean {
+  return (phase === 'ready' || phase === 'holding') && counts.idle > 0 && own !== true;
+}
+
+/** Nobody has, waits for, or may come back to any of its addresses, and none rests: a pod can have the ENI for itself at once. */
+export function isWholeFree({ phase, counts, own, queued, arriving, ours, sheddable }: EniSummary): boolean {
+  const { idle } = counts;
+  const quiet = phase === 'ready' && own !== true && queued + arriving === 0;
+  // Its primary address is among the idle ones; and what others have assigned cannot be given back by us.
+  return quiet && idle === owned(counts) && idle - sheddable === 1 && (ours || idle === 1);
 }
 
 /** What the factory tells an ENI that changes how it is placed. */
 export type Told =
-  | { readonly type: 'assign'; readonly pod?: string; readonly alsoCooling: boolean; readonly alsoReserved?: boolean }
+  | {
+      readonly type: 'assign';
+      readonly pod?: string;
+      readonly alsoCooling: boolean;
+      readonly alsoReserved?: boolean;
+      readonly ownEni?: true;
+    }
   | { readonly type: 'grow'; readonly count: number }
   | { readonly type: 'shed'; readonly count: number }
   | { readonly type: 'drain' };
@@ -82,6 +104,11 @@ function changeBy(eni: EniSummary, told: Told): Partial<EniSummary> {
     return { counts: after, sheddable: eni.sheddable - count };
   }
   const serves = phase === 'ready' || phase === 'holding';
+  if (told.ownEni === true) {
+    if (!isWholeFree(eni)) return { own: true, queued: eni.queued + 1 };
+    const after = { ...counts, idle: idle - 1 - eni.sheddable, offered: offered + 1 };
+    return { own: true, counts: { ...after, leaving: counts.leaving + eni.sheddable }, sheddable: 0 };
+  }
   const { reserved = [] } = eni;
   const own = reserved.find(({ pod }) => pod === told.pod);
   const taking = (which: (typeof reserved)[number]) => ({

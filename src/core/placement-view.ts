@@ -2,7 +2,7 @@
  * Placement told to people: each way in which a pod could come by an address, and what is in that way just now. It reads what `place`
  * reads and decides nothing, so that what is told cannot differ from what was decided but by the moment.
  */
-import { type EniSummary, freeOf, owned, roomOf, spareOf } from './eni-summary.ts';
+import { type EniSummary, freeOf, isWholeFree, owned, roomOf, spareOf } from './eni-summary.ts';
 import { holdEndMs, holdEnds, isFull, opensAtMs } from './holds.ts';
 import { timeOfDay } from './instant-text.ts';
 import type { PlacementPolicy } from './placement.ts';
@@ -24,13 +24,19 @@ export type PlacementView = {
   readonly nextTryMs: number | null;
 };
 
-export function considered(enis: readonly EniSummary[], policy: PlacementPolicy, nowMs: number): PlacementView {
+/** @param own for a pod that wants an ENI for itself */
+export function considered(
+  enis: readonly EniSummary[],
+  policy: PlacementPolicy,
+  nowMs: number,
+  own: boolean = false,
+): PlacementView {
   const bySlot = [...enis].sort((a, b) => a.slot - b.slot);
   const ends = holdEnds(policy.holds, nowMs);
   const looking = policy.looking ? ['a look at the instance and its vSwitches'] : [];
   return {
     considered: [
-      ...bySlot.map((eni) => ofEni(eni, policy, nowMs)),
+      ...bySlot.map((eni) => (own ? forItself(eni) : ofEni(eni, policy, nowMs))),
       ofNewEni(enis, policy, nowMs),
       ...policy.vSwitchIds.map((id) => ofVSwitch(id, policy, nowMs)),
     ],
@@ -50,6 +56,7 @@ function ofEni(eni: EniSummary, { holds, readOnly }: PlacementPolicy, nowMs: num
   });
   const serves = (why: string): Considered => ({ what, verdict: 'serves', why, untilMs: null });
   const failed = lastFailure === null ? '' : `: ${lastFailure.detail}`;
+  if (eni.own === true) return refuses('is one pod’s alone');
   if (phase === 'leaving') return refuses('is on its way out, and holds its place until it is gone');
   if (phase === 'lost') return refuses(`is taken over by another actor${failed}`);
   if (phase === 'faulty') return refuses(`has no device${failed}`);
@@ -76,6 +83,19 @@ function ofEni(eni: EniSummary, { holds, readOnly }: PlacementPolicy, nowMs: num
   const free = roomOf(eni);
   if (free > 0) return serves(phase === 'opening' ? `is being opened, with room for ${free}` : `has room for ${free}`);
   return refuses(`all that it may have is asked for by ${several(eni.queued, 'request', 'requests')} before`);
+}
+
+/** As a whole, for one pod. */
+function forItself(eni: EniSummary): Considered {
+  const base = { what: nameOf(eni), untilMs: null };
+  if (isWholeFree(eni)) return { ...base, verdict: 'serves', why: 'nobody has any of its addresses' };
+  const why =
+    eni.own === true
+      ? 'is one pod’s alone'
+      : owned(eni.counts) === 0
+        ? `is ${eni.phase}`
+        : `has ${held(eni)} (${eni.phase})`;
+  return { ...base, verdict: 'refuses', why };
 }
 
 function held({ counts }: EniSummary): string {

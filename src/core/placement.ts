@@ -6,6 +6,8 @@
  * Refused only when nothing can change without somebody else's doing. Before all that a pod gets the address that is kept for it, on
  * the ENI that has it; if that ENI cannot serve it gets another one, and `astray` says why.
  *
+ * A pod that asks for an ENI of its own comes before them (own-placement.ts): it needs a whole place, and the others need not.
+ *
  * Both ENI policies keep this order and differ in which ENI of a kind comes first. Terway's `least_ips` opens every ENI before it
  * uses the idle addresses of one; here a pod never waits for an ENI while an address can be had sooner.
  */
@@ -13,6 +15,8 @@ import { type EniPhase, type EniSummary, freeOf, owned, roomOf, spareOf } from '
 import type { Failure } from './errors.ts';
 import { type Holds, holdEndMs, holdEnds, isFull, opensAtMs } from './holds.ts';
 import { timeOfDay } from './instant-text.ts';
+import { ownWaits, takenWhole } from './own-placement.ts';
+import { allDry, nextTry, notSure } from './placement-failures.ts';
 import type { EniPolicy } from './placement-settings.ts';
 import { chooseVSwitch, type VSwitchChoice } from './vswitch-choice.ts';
 
@@ -21,6 +25,8 @@ export type Waiting = {
   readonly pod: string;
   readonly sinceMs: number;
   readonly untilMs: number;
+  /** An ENI of its own is wanted; absent: an address of one that pods share. */
+  readonly ownEni?: true;
 };
 
 export type PlacementPolicy = {
@@ -57,6 +63,8 @@ export type Move =
       readonly vSwitchId: string;
       readonly ipv4Count: number;
       readonly requestIds: readonly string[];
+      /** For one request alone, which wants the ENI for itself. */
+      readonly own?: true;
     }
   | { readonly type: 'grow'; readonly slot: number; readonly count: number }
   | { readonly type: 'refuse'; readonly requestId: string; readonly failure: Failure };
@@ -75,28 +83,46 @@ export type Plan = {
  * @param growBy addresses the idle pool wants beyond the requests
  */
 export function place(
-  waiting: readonly Waiting[],
+  all: readonly Waiting[],
   growBy: number,
   enis: readonly EniSummary[],
   policy: PlacementPolicy,
   nowMs: number,
 ): Plan {
+  const waiting = all.filter((request) => request.ownEni !== true);
+  const wantOwn = all.filter((request) => request.ownEni === true);
   const dry = (vSwitchId: string): boolean => holdEndMs(policy.holds, vSwitchId) > nowMs;
   const closed = policy.readOnly === true;
   const noRoom = (eni: EniSummary): boolean => closed || dry(eni.vSwitchId) || isFull(policy.holds, eni.slot, nowMs);
-  const byFill = [...enis].sort((a, b) => owned(b.counts) - owned(a.counts) || a.slot - b.slot);
+  // While an ENI can be opened, what the idle pool has beside an ENI's own address is left to it.
+  const mayOpen = opensNow(enis, policy, dry, nowMs);
+  const whole = takenWhole(wantOwn, enis, { mayOpen, unconfirmed: policy.unconfirmed === true });
+  const shared = enis.filter((eni) => eni.own !== true && !whole.slots.has(eni.slot));
+  const byFill = [...shared].sort((a, b) => owned(b.counts) - owned(a.counts) || a.slot - b.slot);
   const home = returning(waiting, byFill);
   const housed = house(home.homeless, closed ? 0 : growBy, byFill, noRoom, policy.eniPolicy);
-  const opened = open(housed.homeless, housed.grow, enis, policy, dry, nowMs);
-  const rest = settleForLess(opened.homeless, home.kept, byFill, policy, dry, nowMs);
+  const opened = open(whole.homeless, housed.homeless, housed.grow, enis, policy, dry, nowMs);
+  const growth = { slots: slotsBeside(enis, policy), opensAtMs: nextOpeningMs(enis, policy) };
+  const rest = settleForLess(opened.homeless, home.kept, byFill, policy, dry, nowMs, enis);
+  const ownRest = ownWaits(opened.ownHomeless, enis, policy, growth, nowMs);
   const ends = [...holdEnds(policy.holds, nowMs), ...rest.lastChancesMs];
   return {
-    moves: [...home.moves, ...housed.moves, ...opened.moves, ...rest.moves],
-    reasons: rest.reasons,
+    moves: [
+      ...whole.taken.map(assigned),
+      ...home.moves,
+      ...housed.moves,
+      ...opened.moves,
+      ...rest.moves,
+      ...ownRest.refusals.map(refused),
+    ],
+    reasons: new Map([...rest.reasons, ...ownRest.reasons]),
     astray: home.astray,
     againAtMs: ends.length > 0 ? Math.min(...ends) : null,
   };
 }
+
+const assigned = (one: { requestId: string; slot: number }): Move => ({ type: 'assign', ...one, alsoCooling: false });
+const refused = (one: { requestId: string; failure: Failure }): Move => ({ type: 'refuse', ...one });
 
 type Dry = (vSwitchId: string) => boolean;
 type Homeless = { readonly moves: readonly Move[]; readonly homeless: readonly Waiting[] };
@@ -198,24 +224,34 @@ function slotsBeside(enis: readonly EniSummary[], policy: PlacementPolicy): numb
   return ipv4PerEni < 1 || vSwitchIds.length === 0 ? 0 : Math.max(0, maxEnis - enis.length);
 }
 
-/** On new ENIs, each as large as is wanted. */
+/** An ENI can be opened at once. */
+function opensNow(enis: readonly EniSummary[], policy: PlacementPolicy, dry: Dry, nowMs: number): boolean {
+  return slotsBeside(enis, policy) > 0 && opensAtMs(policy.holds) <= nowMs && policy.vSwitchIds.some((id) => !dry(id));
+}
+
+/** On new ENIs, each as large as is wanted; for whoever wants one for itself, first, and with one address. */
 function open(
+  wantOwn: readonly Waiting[],
   waiting: readonly Waiting[],
   growBy: number,
   enis: readonly EniSummary[],
   policy: PlacementPolicy,
   dry: Dry,
   nowMs: number,
-): Homeless {
+): Homeless & { readonly ownHomeless: readonly Waiting[] } {
   const candidates = policy.vSwitchIds.filter((id) => !dry(id));
-  if (candidates.length === 0 || opensAtMs(policy.holds) > nowMs) return { moves: [], homeless: waiting };
+  if (candidates.length === 0 || opensAtMs(policy.holds) > nowMs)
+    return { moves: [], homeless: waiting, ownHomeless: wantOwn };
   const moves: Move[] = [];
   const homeless = [...waiting];
+  const ownHomeless = [...wantOwn];
   const free: Record<string, number> = { ...policy.vSwitch.free };
   const spent = new Set<string>();
   let grow = growBy;
-  for (let slots = slotsBeside(enis, policy); slots > 0 && homeless.length + grow > 0; slots -= 1) {
-    const wanted = Math.min(homeless.length + grow, policy.ipv4PerEni);
+  const more = (): number => ownHomeless.length + homeless.length + grow;
+  for (let slots = slotsBeside(enis, policy); slots > 0 && more() > 0; slots -= 1) {
+    const own = ownHomeless[0];
+    const wanted = own !== undefined ? 1 : Math.min(homeless.length + grow, policy.ipv4PerEni);
     const choice = { ...policy.vSwitch, nth: policy.vSwitch.nth + moves.length, free };
     const unspent = candidates.filter((id) => !spent.has(id));
     const vSwitchId = chooseVSwitch(unspent, wanted, choice);
@@ -225,13 +261,18 @@ function open(
     const ipv4Count = left > 0 ? Math.min(wanted, left) : wanted;
     if (left > 0) free[vSwitchId] = left - ipv4Count;
     if (left > 0 && left === ipv4Count) spent.add(vSwitchId);
+    if (own !== undefined) {
+      ownHomeless.shift();
+      moves.push({ type: 'open', vSwitchId, ipv4Count, requestIds: [own.requestId], own: true });
+      continue;
+    }
     const requestIds = homeless.slice(0, ipv4Count).map((request) => request.requestId);
     const extra = ipv4Count - requestIds.length;
     homeless.splice(0, requestIds.length);
     grow -= extra;
     moves.push({ type: 'open', vSwitchId, ipv4Count, requestIds });
   }
-  return { moves, homeless };
+  return { moves, homeless, ownHomeless };
 }
 
 /** What growing now cannot serve: a cooling address if growing cannot help at all, a reason to wait, or a refusal. */
@@ -242,6 +283,7 @@ function settleForLess(
   policy: PlacementPolicy,
   dry: Dry,
   nowMs: number,
+  enis: readonly EniSummary[],
 ): {
   readonly moves: readonly Move[];
   readonly reasons: ReadonlyMap<string, string>;
@@ -256,8 +298,8 @@ function settleForLess(
   const cooling = byFill
     .filter((eni) => eni.phase === 'ready' || eni.phase === 'holding')
     .flatMap((eni) => Array.from({ length: eni.counts.cooling }, () => eni.slot));
-  const openAtMs = slotsBeside(byFill, policy) > 0 && !policy.vSwitchIds.every(dry) ? opensAtMs(holds) : never;
-  const growsAtMs = nextGrowthMs(byFill, policy);
+  const openAtMs = slotsBeside(enis, policy) > 0 && !policy.vSwitchIds.every(dry) ? opensAtMs(holds) : never;
+  const growsAtMs = nextGrowthMs(enis, policy);
   const mayChange = policy.looking || byFill.some(changing);
   for (const request of homeless) {
     const { requestId, untilMs } = request;
@@ -276,8 +318,13 @@ function settleForLess(
       reasons.set(requestId, waitingReason(byFill, policy, nowMs));
       if (yielding.length > 0 && chanceMs > nowMs) lastChancesMs.push(chanceMs);
     } else if (growsAtMs === never)
-      moves.push({ type: 'refuse', requestId, failure: full(byFill, policy, request, nowMs) });
-    else moves.push({ type: 'refuse', requestId, failure: nextTry(holds.lastFailure ?? allDry(policy), growsAtMs) });
+      moves.push({ type: 'refuse', requestId, failure: full(enis, policy, request, nowMs) });
+    else
+      moves.push({
+        type: 'refuse',
+        requestId,
+        failure: nextTry(holds.lastFailure ?? allDry(policy.vSwitchIds), growsAtMs),
+      });
   }
   return { moves, reasons, lastChancesMs };
 }
@@ -296,35 +343,32 @@ function changing(eni: EniSummary): boolean {
 
 /** When holds end that keep the node from having more addresses; infinity when it has all that it may have. */
 function nextGrowthMs(enis: readonly EniSummary[], policy: PlacementPolicy): number {
-  const { vSwitchIds, holds } = policy;
+  const { holds } = policy;
   const never = Number.POSITIVE_INFINITY;
-  const opens = Math.max(opensAtMs(holds), Math.min(never, ...vSwitchIds.map((id) => holdEndMs(holds, id))));
   const assigns = enis
     .filter((eni) => policy.readOnly !== true && roomOf(eni) > 0)
     .map((eni) => Math.max(holdEndMs(holds, eni.vSwitchId), holds.enis[eni.slot] ?? 0));
-  return Math.min(never, ...assigns, slotsBeside(enis, policy) > 0 ? opens : never);
+  return Math.min(never, ...assigns, nextOpeningMs(enis, policy));
 }
 
-const notSure: Failure = { code: 'notReady', detail: 'no address is left that is free for sure' };
-
-const allDry = ({ vSwitchIds }: PlacementPolicy): Failure => ({
-  code: 'vSwitchEmpty',
-  detail: `no address left in ${vSwitchIds.join(', ')}`,
-});
-
-/** Whoever reads it, in the runtime's error or in an event of the pod, learns when asking again may help. */
-const nextTry = ({ code, detail }: Failure, atMs: number): Failure => ({
-  code,
-  detail: `${detail.replace(/\.$/, '')}; next try at ${timeOfDay(atMs)}`,
-});
+/** When an ENI may be opened; infinity when there is no place for one. */
+function nextOpeningMs(enis: readonly EniSummary[], policy: PlacementPolicy): number {
+  const { vSwitchIds, holds } = policy;
+  const never = Number.POSITIVE_INFINITY;
+  if (slotsBeside(enis, policy) === 0) return never;
+  return Math.max(opensAtMs(holds), Math.min(never, ...vSwitchIds.map((id) => holdEndMs(holds, id))));
+}
 
 function full(enis: readonly EniSummary[], policy: PlacementPolicy, request: Waiting, nowMs: number): Failure {
   if (policy.readOnly === true) {
     const [move] = place([request], 0, enis, { ...policy, readOnly: false }, nowMs).moves;
     return { code: 'readOnly', detail: `read-only mode: no address is idle; ${wouldBe(move, enis)}` };
   }
-  const held = enis.reduce((sum, eni) => sum + eni.counts.bound + eni.counts.offered + eni.counts.reserved, 0);
-  const detail = `no address available: ${held} held on ${enis.length} of ${policy.maxEnis} ENIs with ${policy.ipv4PerEni} each`;
+  const shared = enis.filter((eni) => eni.own !== true);
+  const held = shared.reduce((sum, eni) => sum + eni.counts.bound + eni.counts.offered + eni.counts.reserved, 0);
+  const own = enis.length - shared.length;
+  const beside = own === 0 ? '' : `; ${own} more ${own === 1 ? 'has' : 'have'} one pod each`;
+  const detail = `no address available: ${held} held on ${shared.length} of ${policy.maxEnis} ENIs with ${policy.ipv4PerEni} each${beside}`;
   const others = policy.foreignEnis === 0 ? '' : `; ${policy.foreignEnis} more ENIs here are not ours to use`;
   return { code: 'noCapacity', detail: `${detail}${others}` };
 }

@@ -19,6 +19,8 @@ export type KeptPod = {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly ownerKind: string | null;
+  /** Some container asks for the resource `aliyun/eni`; absent: none does. */
+  readonly wantsEni?: boolean;
 };
 
 export type PodCopy = {
@@ -35,11 +37,11 @@ export const STATIC_UID_ANNOTATION = 'kubernetes.io/config.hash';
 const READ = /^(k8s\.aliyun\.com\/|kubernetes\.io\/(config\.hash|(in|e)gress-bandwidth)$)/;
 
 export function copyOf(pod: KeptPod): PodCopy {
-  const { namespace, name, uid, nodeName, hostNetwork, labels, annotations, ownerKind } = pod;
+  const { namespace, name, uid, nodeName, hostNetwork, labels, annotations, ownerKind, wantsEni } = pod;
   const kept = { labels: readOnes(labels), annotations: readOnes(annotations) };
   return {
     version: POD_COPY_VERSION,
-    pod: { namespace, name, uid, nodeName, hostNetwork, ...kept, ownerKind },
+    pod: { namespace, name, uid, nodeName, hostNetwork, ...kept, ownerKind, ...(wantsEni === true && { wantsEni }) },
     goneAtMs: null,
   };
 }

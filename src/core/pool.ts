@@ -47,7 +47,9 @@ export function totalsOf(
   nowMs: number,
 ): PoolTotals {
   const sum = (of: (eni: EniSummary) => number): number => enis.reduce((total, eni) => total + of(eni), 0);
-  const usable = enis.filter((eni) => eni.phase === 'ready' || eni.phase === 'holding');
+  // What a pod has for itself is in no pool.
+  const usable = enis.filter((eni) => (eni.phase === 'ready' || eni.phase === 'holding') && eni.own !== true);
+  const own = enis.filter((eni) => eni.own === true).length;
   const dry = (vSwitchId: string): boolean => holdEndMs(policy.holds, vSwitchId) > nowMs;
   const mayOpen = opensAtMs(policy.holds) <= nowMs && !policy.vSwitchIds.every(dry);
   const noRoom = (eni: EniSummary): boolean => dry(eni.vSwitchId) || isFull(policy.holds, eni.slot, nowMs);
@@ -62,7 +64,7 @@ export function totalsOf(
     soon: sum((eni) => (eni.phase === 'holding' && !noRoom(eni) ? freeOf(eni) : 0)),
     held: sum(({ counts }) => counts.offered + counts.bound + counts.reserved),
     young: sum((eni) => (young.has(eni.slot) && isUnused(eni) ? eni.counts.idle : 0)),
-    capacity: policy.maxEnis * policy.ipv4PerEni,
+    capacity: Math.max(0, policy.maxEnis - own) * policy.ipv4PerEni + own,
     granted,
     freed,
   };

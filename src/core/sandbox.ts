@@ -21,6 +21,8 @@ export type Sandbox = {
   readonly pod: PodRef;
   /** What the pod's annotations ask for; absent: no limit. A lease keeps it, so that a second answer is like the first. */
   readonly shaping?: Shaping;
+  /** It is to have an ENI of its own (own-eni.ts). A lease keeps it, so that its ENI is known for the pod's after a restart. */
+  readonly ownEni?: true;
 };
 
 export type SandboxKey = string;

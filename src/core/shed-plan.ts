@@ -18,10 +18,10 @@ export type ShedOrder = {
 };
 
 /** Nobody holds, waits for, or may come back to any of its addresses. */
-export function isUnused({ ours, phase, queued, arriving, counts }: EniSummary): boolean {
+export function isUnused({ ours, phase, queued, arriving, counts, own }: EniSummary): boolean {
   const { offered, bound, cooling, reserved, leaving, invalid } = counts;
   const others = offered + bound + cooling + reserved + leaving + invalid + queued + arriving;
-  return ours && phase === 'ready' && others === 0;
+  return ours && phase === 'ready' && others === 0 && own !== true;
 }
 
 /**
@@ -31,13 +31,13 @@ export function isUnused({ ours, phase, queued, arriving, counts }: EniSummary):
 export function shedPlan(enis: readonly EniSummary[], { count, keep, young }: ShedOrder): readonly ShedMove[] {
   const moves: ShedMove[] = [];
   const handled = new Set<number>();
-  const usable = enis.filter((eni) => eni.phase === 'ready' || eni.phase === 'holding');
+  const usable = enis.filter((eni) => (eni.phase === 'ready' || eni.phase === 'holding') && eni.own !== true);
   let left = count;
   let idle = usable.reduce((sum, eni) => sum + eni.counts.idle, 0);
   const coming =
     usable.reduce((sum, eni) => sum + eni.counts.cooling, 0) + enis.reduce((sum, e) => sum + spareOf(e), 0);
   const quiet = enis
-    .filter((eni) => eni.phase === 'ready' && eni.ours)
+    .filter((eni) => eni.phase === 'ready' && eni.ours && eni.own !== true)
     .filter((eni) => eni.queued === 0 && eni.arriving === 0 && eni.counts.leaving === 0)
     .sort((a, b) => a.counts.idle - b.counts.idle || b.slot - a.slot);
   const unused = quiet.filter(isUnused);

@@ -4,7 +4,7 @@
  * Placement sends a request to an ENI that will have an address for it; while that is being made a pod may leave, or a rest end, on
  * another one. Whoever has waited longest is moved there, unless an address is kept for it where it is.
  */
-import { type EniSummary, expecting } from './eni-summary.ts';
+import { type EniSummary, expecting, givesNow } from './eni-summary.ts';
 import { type PlacementPolicy, place, type Waiting } from './placement.ts';
 
 export type Stranded = Waiting & { readonly slot: number };
@@ -21,18 +21,15 @@ export function sooner(
   let now = enis;
   for (const request of stranded) {
     if (!now.some(givesNow)) break;
-    const { requestId, pod, slot: from } = request;
+    const { requestId, pod, slot: from, ownEni } = request;
     if (now.find((eni) => eni.slot === from)?.reserved?.some((one) => one.pod === pod) === true) continue;
     const [move] = place([request], 0, now, policy, nowMs).moves;
     if (move?.type !== 'assign' || move.slot === from || move.alsoCooling || move.alsoReserved === true) continue;
     const home = now.find((eni) => eni.slot === move.slot);
     if (home === undefined || !givesNow(home)) continue;
     found.push({ requestId, from, to: move.slot });
-    const told = { type: 'assign', pod, alsoCooling: false } as const;
+    const told = { type: 'assign', pod, alsoCooling: false, ...(ownEni === true && { ownEni }) } as const;
     now = now.map((eni) => (eni === home ? expecting(eni, told) : eni));
   }
   return found;
 }
-
-const givesNow = ({ phase, counts }: EniSummary): boolean =>
-  (phase === 'ready' || phase === 'holding') && counts.idle > 0;

@@ -6,6 +6,8 @@
  * Source: Terway's daemon, AllocIP, ReleaseIP, GetIPInfo and RecordEvent as its plugins know them.
  */
 import { EnactorError } from '../core/errors.ts';
+import type { Lease } from '../core/lease.ts';
+import { asksForOwnEni } from '../core/own-eni.ts';
 import type { KeptPod } from '../core/pod-copy.ts';
 import { type ReservationRules, reserveMsOf } from '../core/reservation.ts';
 import { DEFAULT_IF_NAME, type PodRef, podKey } from '../core/sandbox.ts';
@@ -30,6 +32,8 @@ export type BackendParts = {
   readonly serviceCidr: IPSet | null;
   /** What kind of address a pod gets (wire.ts); absent: one of a shared ENI. */
   readonly ipType?: number;
+  /** A pod may ask for an ENI of its own; `given` is told of each that has one, before it is answered. Absent: none may. */
+  readonly ownEnis?: { readonly given: () => void };
   /** Which pods keep their address, and how long. */
   readonly reservations: ReservationRules;
   /** Real time when left out. */
@@ -49,7 +53,8 @@ const stack = { IPv4: true, IPv6: false };
 
 export function backendOver(parts: BackendParts): TerwayBackend {
   const { allocator, kubernetes, nodeName, serviceCidr, reservations, clock = systemClock } = parts;
-  const { ipType = IP_TYPE.eniMultiIp } = parts;
+  const { ipType = IP_TYPE.eniMultiIp, ownEnis = null } = parts;
+  const typeOf = (lease: Lease | null): number => (lease?.sandbox.ownEni === true ? IP_TYPE.vpcEni : ipType);
   // As in the original: a pod that comes back to its address may have been deleted by the time that it is asked for.
   const sources = { ...parts, servesGone: (pod: KeptPod) => reserveMsOf(pod, reservations) > 0 };
   // An event tells of what was.
@@ -62,13 +67,19 @@ export function backendOver(parts: BackendParts): TerwayBackend {
       const known = allocator.lease(containerId, ifName);
       const found = known === null ? await podOnThisNode(sources, named, signal) : null;
       const pod = known?.sandbox.pod ?? { ...named, uid: found?.uid ?? null };
-      const reserveMs = found === null ? (known?.reserveMs ?? 0) : reserveMsOf(found, reservations);
+      const ownEni = found === null ? known?.sandbox.ownEni === true : ownEnis !== null && asksForOwnEni(found);
+      // An ENI is kept for nobody: it would stand idle, and be one pod's for hours.
+      const reserveMs = found === null ? (known?.reserveMs ?? 0) : ownEni ? 0 : reserveMsOf(found, reservations);
       const shaping = found === null ? known?.sandbox.shaping : shapingOfPod(found, pod);
       const base = { containerId, ifName, netns: request.Netns, network: request.NetworkName ?? '', pod };
-      const sandbox = shaping === undefined ? base : { ...base, shaping };
+      const sandbox = { ...base, ...(shaping !== undefined && { shaping }), ...(ownEni && { ownEni: true as const }) };
       const before = { askedMs, podKnownMs: clock.nowMs() };
       const lease = await allocator.allocate({ sandbox, untilMs, reserveMs, before, ...traced(trace) }, signal);
-      return { Success: true, IPType: ipType, ...stack, NetConfs: [netConfOf(lease, serviceCidr)] };
+      if (ownEni) {
+        ownEnis?.given();
+        if (known === null) tellOfPolicy(pod);
+      }
+      return { Success: true, IPType: typeOf(lease), ...stack, NetConfs: [netConfOf(lease, serviceCidr)] };
     },
 
     async ReleaseIP(request, { signal, trace = null }) {
@@ -78,7 +89,7 @@ export function backendOver(parts: BackendParts): TerwayBackend {
       const released = await allocator.release(named, signal);
       return {
         Success: true,
-        IPType: ipType,
+        IPType: typeOf(released),
         ...stack,
         NetConfs: released === null ? [] : [netConfOf(released, serviceCidr)],
       };
@@ -88,7 +99,7 @@ export function backendOver(parts: BackendParts): TerwayBackend {
       const { containerId, ifName } = sandboxNameOf(request);
       const lease = allocator.lease(containerId, ifName);
       const confs = lease === null ? [] : [netConfOf(lease, serviceCidr)];
-      return { Success: true, IPType: ipType, ...stack, NetConfs: confs };
+      return { Success: true, IPType: typeOf(lease), ...stack, NetConfs: confs };
     },
 
     async RecordEvent(request, { signal }) {
@@ -99,6 +110,18 @@ export function backendOver(parts: BackendParts): TerwayBackend {
       return { Succeed: true };
     },
   };
+
+  /** What it sends does not pass the host, so that nothing there can forbid it. Told once, as its address is. */
+  function tellOfPolicy({ namespace, name, uid }: PodRef): void {
+    const target = { kind: 'pod', namespace, name, uid } as const;
+    const message = 'the pod has an ENI of its own: network policy is not enforced on what it sends and receives there';
+    kubernetes
+      .recordEvent(
+        { target, type: 'Warning', reason: 'NetworkPolicyNotEnforced', message },
+        AbortSignal.timeout(EVENT_MS),
+      )
+      .catch(() => {});
+  }
 
   /** A value that cannot be read is told to the pod, which nobody waits for. */
   function shapingOfPod({ annotations }: KeptPod, { namespace, name, uid }: PodRef): Shaping | undefined {

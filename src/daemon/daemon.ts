@@ -21,6 +21,7 @@ import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
 import type { Config } from '../core/config.ts';
 import { EnactorError } from '../core/errors.ts';
 import { HEARTBEAT_PERIOD_MS } from '../core/heartbeat.ts';
+import { OWN_ENI_RESOURCE } from '../core/own-eni.ts';
 import { IP_TYPE } from '../core/wire.ts';
 import type { Store } from '../ports/store.ts';
 import { withAddNotices } from './add-notices.ts';
@@ -164,13 +165,14 @@ export async function runDaemon(
       const { allocator } = system;
       const { nodeName } = flags;
       const ipType = IP_TYPE_OF[config.daemonMode];
+      const own = world.serveOwnEnis === null ? {} : { ownEnis: { given: world.serveOwnEnis } };
       const copies = new PodCopies({ store, kubernetes, nodeName, clock: systemClock, log: log.part('pods'), pods });
       const status = () => report()?.readiness ?? readinessOf(null, null, keeper.config.settings.fullNode);
       const clock = systemClock;
       const notices = new Notices({ kubernetes, clock, log: log.part('notices') });
       const openGate = ({ serviceCidr, settings: reservations }: Config): void => {
         const backend = {
-          ...backendOver({ allocator, kubernetes, copies, nodeName, serviceCidr, reservations, ipType }),
+          ...backendOver({ allocator, kubernetes, copies, nodeName, serviceCidr, reservations, ipType, ...own }),
           ...nodeService({ allocator, report, status, clock, log }),
         };
         gate.open(
@@ -219,7 +221,7 @@ export async function runDaemon(
       void every(heraldMs, end, annotate);
       if (settings.eniDevicePlugin) {
         const count = () => system?.introspection.report().limits?.enis ?? null;
-        const devices = { resource: 'aliyun/eni', endpoint: 'enactor-eni.sock', prefix: 'eni-', count };
+        const devices = { resource: OWN_ENI_RESOURCE, endpoint: 'enactor-eni.sock', prefix: 'eni-', count };
         void offerDevices({ directory: flags.devicePluginDir, ...devices, log: log.part('devices') }, end);
       }
       if (asksCloud) {

@@ -30,7 +30,12 @@ export type NodePortsParts = {
   readonly log: RootLog;
 };
 
-export function nodePorts({ flags, config, access, store, kubernetes, log }: NodePortsParts): NodePorts {
+export type RealPorts = NodePorts & {
+  /** Makes the host ready for pods that have an ENI of their own beside those that share one; null where none may. */
+  readonly serveOwnEnis: (() => void) | null;
+};
+
+export function nodePorts({ flags, config, access, store, kubernetes, log }: NodePortsParts): RealPorts {
   const { cloud, metadata } = access;
   const libc = openKoffiLibc();
   const host = hostWitness(libc, flags.bootIdFile);
@@ -52,10 +57,11 @@ export function nodePorts({ flags, config, access, store, kubernetes, log }: Nod
     clock: systemClock,
     entropy: systemEntropy,
     log: log.part('actors'),
+    serveOwnEnis: null,
   };
   if (config.daemonMode === 'VPC') return { ...shared, ...podCidrPorts(kernel, kubernetes, flags, config) };
   if (config.daemonMode === 'ENIOnly') return { ...shared, ...exclusivePorts(shared, kernel) };
-  return shared;
+  return { ...shared, serveOwnEnis: () => kernel.serveOwnEnis() };
 }
 
 /** Mode ENIOnly: an ENI has room for one pod, and its device goes to it. */

@@ -4,6 +4,7 @@
 import type { ErrorCode } from '../core/errors.ts';
 import type { JournalPage, JournalQuery } from '../core/input-journal.ts';
 import type { Lease } from '../core/lease.ts';
+import type { Kind } from '../core/own-eni.ts';
 import type { Considered } from '../core/placement-view.ts';
 import type { RepairEntry } from '../core/repair-ledger.ts';
 import type { Life } from '../core/support-bundle.ts';
@@ -33,6 +34,8 @@ export type EniReport = {
     readonly ipv4: string;
     readonly ipv6: string | null;
     readonly state: AddressState;
+    /** Its holder has the whole ENI; absent: only this address. */
+    readonly ownEni?: true;
     /** The pod that holds it, `namespace/name`, or null. */
     readonly pod: string | null;
     /** For cooling: when it may be leased again. */
@@ -95,6 +98,7 @@ export type Why = {
     readonly ipv4: string;
     readonly ipv6: string | null;
     readonly eniId: string;
+    readonly kind: Kind;
     readonly boundAtMs: number;
   }[];
   /** What was decided for its last request, in order; empty for what an earlier life of the daemon did. */

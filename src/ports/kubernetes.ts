@@ -16,6 +16,8 @@ export type Pod = {
   readonly deletionMs: number | null;
   /** Of the controlling owner, such as `StatefulSet`. */
   readonly ownerKind: string | null;
+  /** Some container asks for the resource `aliyun/eni`; absent: none does. */
+  readonly wantsEni?: boolean;
 };
 
 export type Node = {

@@ -10,12 +10,13 @@ import type { eniMachine } from '../../statecharts/eni.ts';
 import { summaryOf } from '../../statecharts/eni-context.ts';
 import type { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
 import { policyOf, slotOf, strandedOf, youngOf } from '../../statecharts/eni-factory-context.ts';
-import { offeredFrom } from '../../statecharts/eni-owned.ts';
+import { isOwn, offeredAll, offeredFrom } from '../../statecharts/eni-owned.ts';
 import type { idlePoolMachine } from '../../statecharts/idle-pool.ts';
 import { nextPeriodMs } from '../../statecharts/idle-pool-context.ts';
 import type { leaseMachine } from '../../statecharts/lease.ts';
 import { leaseId, type leasesMachine } from '../../statecharts/leases.ts';
 import { nextRestMs, offered } from '../core/address-book.ts';
+import { givesNow } from '../core/eni-summary.ts';
 import { place } from '../core/placement.ts';
 import { sameTotals, totalsOf } from '../core/pool.ts';
 import { podKey, sandboxKey } from '../core/sandbox.ts';
@@ -124,7 +125,11 @@ function checkEnds(factory: Factory, fault: Fault): void {
       fault('4', `${queue.length} wait at ${id}, which is ${phase}, for addresses and ${growBy} more are wanted of it`);
     if (queue.length === 0) continue;
     if (device === null || phase === 'leaving') continue;
-    const serves = queue.find((request) => offeredFrom(context, request, false) !== null);
+    const serves = queue.find((request) =>
+      request.ownEni === true
+        ? offeredAll(context, request) !== null
+        : !isOwn(context) && offeredFrom(context, request, false) !== null,
+    );
     if (serves !== undefined)
       fault('4', `${serves.pod} waits at ${id}, which has ${book.length} addresses and could serve it`);
   }
@@ -176,7 +181,11 @@ function checkServed(enis: ReadonlyMap<string, Eni>, fault: Fault): void {
     const { queue, book, device, phase } = context;
     if (queue.length === 0 || device === null || phase === 'leaving' || served.has(context)) continue;
     served.add(context);
-    const one = queue.find((request) => offered(book, request, false) !== null);
+    const one = queue.find((request) =>
+      request.ownEni === true
+        ? offeredAll(context, request) !== null
+        : !isOwn(context) && offered(book, request, false) !== null,
+    );
     if (one !== undefined) fault('4', `${one.pod} waits at ${id}, which has an address for it`);
   }
 }
@@ -210,18 +219,26 @@ function checkPool({ factory: { context }, pool }: Pick<Supervisors, 'factory' |
 function checkHaste({ context }: Factory, fault: Fault): void {
   const { enis, waiting, placed, usedSinceMs, vSwitches, nowMs } = context;
   const all = Object.values(enis);
-  const idle = all.find(({ phase, counts }) => (phase === 'ready' || phase === 'holding') && counts.idle > 0);
-  if (waiting.length > 0 && idle !== undefined)
-    fault('4', `${waiting.length} wait while eni:${idle.slot} has an idle address`);
+  const idle = all.find(givesNow);
+  // A pod that wants an ENI for itself may wait all the same: `checkPlan` knows for what.
+  const shared = waiting.filter((request) => request.ownEni !== true);
+  if (shared.length > 0 && idle !== undefined)
+    fault('4', `${shared.length} wait while eni:${idle.slot} has an idle address`);
   const late = strandedOf(placed).find(
-    ({ slot, pod }) =>
-      idle !== undefined && idle.slot !== slot && !enis[slot]?.reserved?.some((one) => one.pod === pod),
+    ({ slot, pod, ownEni }) =>
+      ownEni !== true &&
+      idle !== undefined &&
+      idle.slot !== slot &&
+      !enis[slot]?.reserved?.some((one) => one.pod === pod),
   );
   if (late !== undefined)
     fault('4', `${late.pod} waits at eni:${late.slot} while eni:${idle?.slot} has an idle address`);
   const opened = all.filter(({ slot, phase }) => phase === 'opening' && usedSinceMs[slot] === nowMs);
   const scarce = vSwitches.some(({ free }) => free !== null);
-  const small = opened.slice(0, -1).find((eni) => eni.arriving < eni.limit);
+  const small = opened
+    .filter((eni) => eni.own !== true)
+    .slice(0, -1)
+    .find((eni) => eni.arriving < eni.limit);
   if (small !== undefined && !scarce)
     fault(
       '9',

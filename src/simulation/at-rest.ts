@@ -7,6 +7,7 @@
 import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
 import { isHeldBackFor } from '../core/held-back.ts';
 import type { Lease } from '../core/lease.ts';
+import { isTaken } from '../core/own-eni.ts';
 import { knownIps } from '../core/pairs.ts';
 import { UNREADABLE } from './crash-store.ts';
 import type { FakeKubernetes } from './fake-kubernetes.ts';
@@ -110,7 +111,9 @@ function checkEnis(node: SimNode, { cloud, disturbed, witness, report }: RestOpt
     const ips = [...real.ipv4, ...(dual ? real.ipv6 : [])].sort();
     if (book.join() !== ips.join())
       report('7', `${name}: the book of ${eniId} has ${book.join(' ')}, the cloud ${ips.join(' ')}`);
-    if (!node.devices.tables.has(real.mac)) report('7', `${name}: ${eniId} has no device that is set up`);
+    // What a pod has for itself is in the pod, or was taken from it by others.
+    if (!isTaken(eni.context.book) && !node.devices.tables.has(real.mac))
+      report('7', `${name}: ${eniId} has no device that is set up`);
     const lone = [...halves.ipv4.filter((entry) => !entry.primary), ...halves.ipv6, ...halves.leaving];
     const primary = halves.ipv4.some((entry) => entry.primary) && entries.length < eni.context.limit;
     if (lone.length > 0 || primary)

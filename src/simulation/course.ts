@@ -22,7 +22,8 @@ const NEXT: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     creating: ['attaching', 'gone'],
     attaching: ['settling', 'detaching'],
     settling: ['inUse', 'draining'],
-    inUse: ['draining', 'detaching', 'attaching'],
+    // A device comes back from a pod that had the ENI for itself.
+    inUse: ['draining', 'detaching', 'attaching', 'settling'],
     draining: ['detaching'],
     detaching: ['deleting', 'stuck', 'gone'],
     deleting: ['gone', 'stuck'],

@@ -9,6 +9,7 @@ import { hasHolders } from '../core/address-book.ts';
 import type { CloudEni } from '../core/eni.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import { mayHaveHappened } from '../core/intent.ts';
+import { isTaken } from '../core/own-eni.ts';
 import type { Report } from './violation.ts';
 
 /** Looks that do not show an ENI, in a row, after which nobody needs another one. */
@@ -58,7 +59,9 @@ export class Evidence {
   }
 
   /** The first that is seen of an actor. */
-  begins(ref: AnyActorRef, path: string, { origin }: EniContext): void {
+  begins(ref: AnyActorRef, path: string, { origin, book }: EniContext): void {
+    // Its device is in a pod, and is not waited for.
+    if (isTaken(book) && origin === 'attached' && path.startsWith('inUse.')) return;
     if (path !== 'appearing' && path !== BEGINS[origin] && !(origin === 'leftover' && path === 'gone'))
       this.#report('7', `${ref.id} begins ${path}, and is ${origin}`);
   }

@@ -8,7 +8,7 @@ import { halvesOf } from '../core/address.ts';
 import { failureOf } from '../core/errors.ts';
 import type { Lease } from '../core/lease.ts';
 import { parseReservation, type Reservation } from '../core/reservation.ts';
-import { sandboxKey } from '../core/sandbox.ts';
+import { type Sandbox, sandboxKey } from '../core/sandbox.ts';
 import type { Pod } from '../ports/kubernetes.ts';
 import type { FakeKubernetes } from './fake-kubernetes.ts';
 import type { Life } from './life.ts';
@@ -70,6 +70,7 @@ export class Kubelet {
   readonly #trace: Trace;
   readonly #report: Report;
   readonly #apiServer: FakeKubernetes;
+  readonly #ownEnis: boolean;
   /** Pods of StatefulSets: the container that is theirs now. */
   readonly #owners = new Map<string, Container>();
   /** The address that each of them had last, by node. */
@@ -84,7 +85,10 @@ export class Kubelet {
     readonly trace: Trace;
     readonly report: Report;
     readonly apiServer: FakeKubernetes;
+    /** Some pods want an ENI for themselves. */
+    readonly ownEnis: boolean;
   }) {
+    this.#ownEnis = options.ownEnis;
     this.#apiServer = options.apiServer;
     this.#nodes = options.nodes;
     this.#clock = options.clock;
@@ -103,6 +107,14 @@ export class Kubelet {
   /** ADDs that callers of a node wait for. */
   askers(node: SimNode): number {
     return this.#pending.filter((pending) => pending.node === node && pending.asks).length;
+  }
+
+  #wantsOwn(id: string): boolean {
+    return this.#ownEnis && isOneInFive(id);
+  }
+
+  #sandboxOf(id: string): Sandbox {
+    return { ...sandboxOf(id), ...(this.#wantsOwn(id) && { ownEni: true as const }) };
   }
 
   /** Containers that hold an address, or may, on a node. */
@@ -138,7 +150,7 @@ export class Kubelet {
     const untilMs = this.#clock.nowMs() + withinMs;
     container.askedUntilMs = container.pendingAdds > 1 ? Math.min(container.askedUntilMs, untilMs) : untilMs;
     const answer = system.allocator.allocate(
-      { sandbox: sandboxOf(id), untilMs, reserveMs: isOfSet(id) ? node.settings.reserveMs : 0 },
+      { sandbox: this.#sandboxOf(id), untilMs, reserveMs: isOfSet(id) ? node.settings.reserveMs : 0 },
       aborter.signal,
     );
     return answer.then(
@@ -161,6 +173,8 @@ export class Kubelet {
         // Nobody is told that it was given up who has not given up.
         const givenUp = aborter.signal.aborted || order < container.lastDel || !node.serving;
         if (code === 'cancelled' && !givenUp) this.#report('4', `ADD of ${id} answered ${code}: ${detail}`);
+        // A runtime deletes what it could not add: here the release may fail, and the lease be there yet.
+        if (code === 'notReady' && /being released/.test(detail)) container.unsure = true;
         if (code === 'notReady' && /being released/.test(detail) && container.lastDel === 0 && !givenUp)
           this.#report('4', `ADD of ${id} was told that it is being released, and nobody has asked for that`);
         // The first deadline of those who ask together is that of all of them.
@@ -187,7 +201,11 @@ export class Kubelet {
     container.ipv6 = lease.grant.address.ipv6;
     const cooling = node.coolingOffered.delete(ip);
     const halves = halvesOf(lease.grant.address);
-    node.devices.podMade(sandboxOf(container.id), halves, lease.grant.eni.device.routeTable, isMarked(container.id));
+    const { mac, device } = lease.grant.eni;
+    const ownMac = lease.sandbox.ownEni === true ? mac.toLowerCase() : null;
+    if (ownMac === null && this.#wantsOwn(container.id))
+      this.#report('own', `${container.id} asked for an ENI of its own and was given an address of one that is shared`);
+    node.devices.podMade(sandboxOf(container.id), halves, device.routeTable, isMarked(container.id), ownMac);
     if (container.halfGone !== 'lingers')
       this.#apiServer.putPod({ ...podOf(node, container.id, 'Running'), podIPs: halves });
     this.#witness.answered(node.index, container.id, lease, cooling, this.#clock.nowMs());
@@ -286,7 +304,7 @@ export class Kubelet {
     if (fate === 'replaced') this.#apiServer.putPod({ ...podOf(node, id, 'Running'), uid: `uid-of-${id}-anew` });
     if (fate === 'sandboxLost') node.sandboxes.gone.add(id);
     // A namespace that is gone takes the pod's device along; that of a finished pod may stay.
-    if (fate !== 'lingers' && fate !== 'finished') node.devices.pods.delete(keyOf(id));
+    if (fate !== 'lingers' && fate !== 'finished') node.devices.sandboxGone(keyOf(id));
     if (fate === 'lingers' || fate === 'sandboxLost') {
       // Either alone keeps its address; a sandbox that is lost and whose pod nobody knows is gone like any other.
       // Where its record is lost too, nothing tells of it at all.
@@ -486,6 +504,8 @@ const NAMESPACE = 'default';
 const podNameOf = (id: string): string => `pod-of-${id.split('#')[0]}`;
 /** Most pods are our plugin's. */
 const isMarked = (id: string): boolean => [...id].reduce((sum, char) => sum + char.charCodeAt(0), 0) % 4 !== 0;
+/** An ENI is kept for no pod: none of a StatefulSet is among them. */
+const isOneInFive = (id: string): boolean => !isOfSet(id) && Number(id.replace(/\D/g, '')) % 5 === 3;
 const isOfSet = (id: string): boolean => id.includes('#');
 
 type Promised = {

@@ -42,6 +42,10 @@ export class HostDevices {
   /** MAC -> table, of the ENIs that are set up. */
   readonly tables = new Map<string, number>();
   readonly #waiting = new Set<() => void>();
+  /** MACs of devices that pods have: they are on no host until their sandbox is gone. */
+  readonly #inPods = new Map<SandboxKey, string>();
+  /** A device comes back from a pod, if the cloud has it here yet. */
+  onReturn: (mac: string) => void = (mac) => this.plug(mac);
   #next = 2;
 
   get links(): readonly { readonly mac: string; readonly name: string; readonly ifindex: number }[] {
@@ -62,6 +66,16 @@ export class HostDevices {
 
   /** The kernel forgets a device's routes with it; rules stay. */
   unplug(mac: string): void {
+    for (const [key, theirs] of this.#inPods) if (theirs === mac) this.#inPods.delete(key);
+    this.#leave(mac);
+  }
+
+  /** Some pod has the device. */
+  isInPod(mac: string): boolean {
+    return [...this.#inPods.values()].includes(mac);
+  }
+
+  #leave(mac: string): void {
     if (!this.#links.delete(mac)) return;
     this.flaws.delete(mac);
     this.tables.delete(mac);
@@ -83,9 +97,17 @@ export class HostDevices {
   }
 
   /** As a plugin does at the end of an ADD. */
-  podMade(sandbox: Sandbox, ips: readonly string[], routeTable: number, marked: boolean): void {
+  podMade(sandbox: Sandbox, ips: readonly string[], routeTable: number, marked: boolean, ownMac: string | null): void {
     const key = sandboxKey(sandbox);
     this.pods.set(key, { sandbox, ips, routeTable, marked, flaws: new Set() });
+    if (ownMac !== null) {
+      // Made again by whoever asks again: the device is there.
+      if (!this.isInPod(ownMac) && this.#links.has(ownMac)) {
+        this.#inPods.set(key, ownMac);
+        this.#leave(ownMac);
+      }
+      return;
+    }
     for (const ip of ips) {
       this.rules.set(ip, key);
       this.#ruleTables.set(ip, routeTable);
@@ -95,8 +117,17 @@ export class HostDevices {
   /** As a plugin does at the end of a DEL: `told` are the addresses that the daemon named. */
   podDeleted(key: SandboxKey, told: readonly string[]): void {
     const ips = new Set([...told, ...(this.pods.get(key)?.ips ?? [])]);
-    this.pods.delete(key);
+    this.sandboxGone(key);
     for (const ip of ips) if (!this.#isRouted(ip)) this.rules.delete(ip);
+  }
+
+  /** Its namespace is gone, and what was in it. A device of the cloud's comes back from there. */
+  sandboxGone(key: SandboxKey): void {
+    this.pods.delete(key);
+    const mac = this.#inPods.get(key);
+    if (mac === undefined) return;
+    this.#inPods.delete(key);
+    this.onReturn(mac);
   }
 
   #isRouted(ip: string): boolean {
@@ -109,7 +140,7 @@ export class HostDevices {
     return [...this.pods.values()].map(({ sandbox: { containerId, ifName, pod }, ips, routeTable, marked }) => ({
       device: `cali-${containerId}`,
       ips,
-      routeTable,
+      routeTable: routeTable < ROUTE_TABLE_BASE ? null : routeTable,
       sandbox: marked ? { containerId, ifName, pod: { ...pod, uid: null } } : null,
     }));
   }
@@ -120,7 +151,8 @@ export class HostDevices {
     this.rules.clear();
     this.tables.clear();
     this.flaws.clear();
-    const macs = [...this.#links.keys()].reverse();
+    const macs = [...this.#inPods.values(), ...[...this.#links.keys()].reverse()];
+    this.#inPods.clear();
     this.#links.clear();
     for (const mac of macs) this.plug(mac);
   }

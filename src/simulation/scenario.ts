@@ -29,6 +29,8 @@ export type Stack = (typeof STACKS)[number];
 export type ScenarioOptions = Partial<Omit<PlanKinds, 'dual'>> & {
   /** For all nodes: a third of the seeds is dual stack, and some of those become so at their first restart. */
   readonly stack?: Stack;
+  /** Whether some pods want an ENI for themselves: in a third of the seeds they do. */
+  readonly ownEnis?: boolean;
   /** Steps that a run makes before it is left to rest; the rest comes on top of them. */
   readonly steps: number;
   /** Steps of a whole run: one that has rested within fewer is watched on. */
@@ -64,6 +66,8 @@ export type Scenario = {
   /** Names of the assumptions whose second side is tried. */
   readonly opposites: readonly string[];
   readonly startMs: number;
+  /** Some pods want an ENI for themselves. */
+  readonly ownEnis: boolean;
   readonly lifetimes: Lifetimes | null;
   /** Steps after which the rest of the plan is left out. */
   readonly steps: number;
@@ -147,6 +151,7 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     stack,
     opposites,
     startMs: START_MS,
+    ownEnis: options.ownEnis ?? new Seeded(seed, 'own ENIs').chance(0.3),
     lifetimes: options.lifetimes ?? null,
     steps: options.steps,
     stepsMin: options.stepsMin ?? 0,

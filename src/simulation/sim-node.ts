@@ -12,7 +12,7 @@ import { type EniContext, tokenOf } from '../../statecharts/eni-context.ts';
 import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
 import type { IdlePoolContext } from '../../statecharts/idle-pool-context.ts';
 import type { NodeContext } from '../../statecharts/node.ts';
-import type { EniSummary } from '../core/eni-summary.ts';
+import { type EniSummary, givesNow } from '../core/eni-summary.ts';
 import { EnactorError } from '../core/errors.ts';
 import type { Settings } from '../core/settings.ts';
 import type { NodeCommand } from '../ports/introspection.ts';
@@ -185,6 +185,7 @@ export class SimNode {
     this.#still = new StandStill(options.settings, options.report);
     this.#conduct = new Conduct(options.settings, options.report);
     this.#patience = new Patience(options.settings, options.report);
+    this.devices.onReturn = (mac) => this.#plugIfThere(mac);
     options.cloud.model.subscribe((event) => {
       if (event.type === 'attached' && event.instanceId === this.instanceId) {
         const { mac } = event;
@@ -465,7 +466,7 @@ export class SimNode {
   /** Addresses that the factory may still give out at once. */
   #idle(): number {
     const enis = (this.snapshot('eniFactory')?.context.enis ?? {}) as Readonly<Record<number, EniSummary>>;
-    const usable = Object.values(enis).filter(({ phase }) => phase === 'ready' || phase === 'holding');
+    const usable = Object.values(enis).filter(givesNow);
     return usable.reduce((sum, { counts }) => sum + counts.idle, 0);
   }
 

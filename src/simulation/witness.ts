@@ -10,7 +10,13 @@ import type { ApiName, EniView, Input } from '../vpc/requests.ts';
 import { UNREADABLE } from './crash-store.ts';
 import type { Report } from './violation.ts';
 
-export type Holding = { readonly node: number; readonly container: string; readonly eniId: string };
+export type Holding = {
+  readonly node: number;
+  readonly container: string;
+  readonly eniId: string;
+  /** It has the ENI for itself. */
+  readonly own: boolean;
+};
 export type DiskLease = { readonly node: number; readonly sandbox: string; readonly eniId: string };
 
 const TAKES_AWAY: readonly ApiName[] = [
@@ -48,16 +54,30 @@ export class Witness {
   }
 
   /** Invariants 1 and 10: an answered address is nobody else's, and is on the disk. */
-  answered(node: number, container: string, { grant }: Lease, coolingOffered: boolean, nowMs: number): void {
-    this.checks += 4;
-    for (const ip of halvesOf(grant.address)) this.#answered(ip, node, container, grant.eni, coolingOffered, nowMs);
+  answered(node: number, container: string, { grant, sandbox }: Lease, coolingOffered: boolean, nowMs: number): void {
+    this.checks += 5;
+    const own = sandbox.ownEni === true;
+    this.#alone(container, grant.eni.eniId, own);
+    for (const ip of halvesOf(grant.address))
+      this.#answered(ip, node, container, { ...grant.eni, own }, coolingOffered, nowMs);
+  }
+
+  /** Nobody else has an address of an ENI that a pod has for itself. */
+  #alone(container: string, eniId: string, own: boolean): void {
+    if (this.touched.has(eniId)) return;
+    for (const [ip, other] of this.held)
+      if (other.eniId === eniId && other.container !== container && (own || other.own))
+        this.#report(
+          'own',
+          `${container} was given an address of ${eniId}, where ${other.container} has ${ip}, and ${own ? 'it' : 'that one'} is to have the ENI for itself`,
+        );
   }
 
   #answered(
     ip: string,
     node: number,
     container: string,
-    { eniId }: Pick<Lease['grant']['eni'], 'eniId'>,
+    { eniId, own }: { readonly eniId: string; readonly own: boolean },
     coolingOffered: boolean,
     nowMs: number,
   ): void {
@@ -80,7 +100,7 @@ export class Witness {
       );
     this.restUntilMs.delete(ip);
     // What others took away before the node could know is nobody's, whatever the pod was told.
-    if (this.#there.get(ip)?.eniId === eniId) this.held.set(ip, { node, container, eniId });
+    if (this.#there.get(ip)?.eniId === eniId) this.held.set(ip, { node, container, eniId, own });
   }
 
   /** The disk of a node after a sync. Invariant 1: one lease for an address. */

@@ -27,6 +27,7 @@ import type { NodePorts } from '../../actors/ports.ts';
 import { ownTags, REQUEST_TAG } from '../../actors/tags.ts';
 import { type IdlePoolContext, nextPeriodMs } from '../../statecharts/idle-pool-context.ts';
 import { isHeldBackFor } from '../core/held-back.ts';
+import { isTaken } from '../core/own-eni.ts';
 import type { Log } from '../ports/log.ts';
 import { INSTANCE_TYPES, type InstanceType } from '../vpc/instance-types.ts';
 import { mutates, VpcModel } from '../vpc/model.ts';
@@ -156,7 +157,7 @@ export class World {
           onLost: (sandbox) => this.kubelet.recordsLost(index, sandbox),
         }),
     );
-    this.kubelet = new Kubelet({ ...this, report });
+    this.kubelet = new Kubelet({ ...this, report, ownEnis: scenario.ownEnis });
     this.#hosts = this.nodes.map((node) => new HostWatch(node, this.witness, report));
   }
 
@@ -262,7 +263,9 @@ export class World {
     const unknown = node.books.enis.reduce((sum, { context: { book, halves } }) => {
       return sum + book.filter(({ pod }) => pod?.startsWith('unknown:')).length + halves.heldBack.length;
     }, 0);
-    return enis * perEni - node.disk.synced('leases').size - kept - unknown;
+    // Where a pod has an ENI for itself nobody else has room.
+    const own = node.books.enis.filter(({ context }) => isTaken(context.book)).length;
+    return enis * perEni - node.disk.synced('leases').size - kept - unknown - own * (perEni - 1);
   }
 
   /** Invariant 5: an ENI was made, so it needs a slot that no other has, also none of ours that is on its way. */

@@ -198,3 +198,40 @@ t.test(
     t.equal(kubernetes.events.length, 1);
   },
 );
+
+t.test(
+  'backend: a pod that asks for an ENI of its own is told that it has one, and that policy is not enforced',
+  async (t) => {
+    const { allocator, kubernetes } = node();
+    const given: string[] = [];
+    const parts = {
+      allocator,
+      kubernetes,
+      nodeName: 'node-1',
+      serviceCidr: null,
+      reservations: defaultSettings,
+      clock,
+    };
+    const backend = backendOver({ ...parts, ownEnis: { given: () => void given.push('given') } });
+    kubernetes.pod = { ...podP, ownerKind: 'StatefulSet', annotations: { 'k8s.aliyun.com/ENI': 'true' } };
+    t.match(await backend.AllocIP(request, call), { IPType: 1 });
+    t.match(allocator.allocated, [{ sandbox: { ownEni: true }, reserveMs: 0 }]);
+    t.match(await backend.GetIPInfo(request, call), { IPType: 1 });
+    await backend.AllocIP(request, call);
+    t.equal(given.length, 2);
+    t.match(kubernetes.events, [{ reason: 'NetworkPolicyNotEnforced', type: 'Warning' }], 'once');
+    t.equal(kubernetes.events.length, 1);
+    t.match(await backend.ReleaseIP({ ...request, IPType: 1, Reason: '' }, call), { IPType: 1 });
+
+    kubernetes.pod = { ...podP, wantsEni: true };
+    t.match(await backend.AllocIP({ ...request, K8sPodInfraContainerId: 'c2' }, call), { IPType: 1 });
+    kubernetes.pod = podP;
+    t.match(await backend.AllocIP({ ...request, K8sPodInfraContainerId: 'c3' }, call), { IPType: 2 });
+    kubernetes.pod = { ...podP, wantsEni: true };
+    t.match(
+      await backendOver(parts).AllocIP({ ...request, K8sPodInfraContainerId: 'c4' }, call),
+      { IPType: 2 },
+      'where none may',
+    );
+  },
+);

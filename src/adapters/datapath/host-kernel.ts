@@ -56,6 +56,7 @@ export class HostKernel implements Kernel {
   readonly #watchMs: number;
   /** What the devices of a sandbox are called. */
   readonly #devices = new Map<SandboxKey, SandboxDevice>();
+  #servesOwn = false;
   /** MAC -> table, of the ENIs this process has set up. */
   readonly #tables = new Map<string, number>();
 
@@ -159,6 +160,14 @@ export class HostKernel implements Kernel {
     this.#filter.masqueradeServices();
   }
 
+  /** At once, for pods that have an ENI of their own where others share theirs. What fails is tried again with the next look at the host. */
+  serveOwnEnis(): void {
+    if (this.#servesOwn) return;
+    this.#servesOwn = true;
+    this.#filter.serveOwnEnis();
+    this.#prepareFilter();
+  }
+
   /** Waits until a device of this MAC is on the host, and leaves it as it is. Rejects with AbortError. */
   async whenPlugged(mac: string, signal: AbortSignal): Promise<Pick<EniDevice, 'ifindex' | 'name'>> {
     const host = new Netlink(this.#libc);
@@ -190,6 +199,7 @@ export class HostKernel implements Kernel {
   }
 
   async keep(wanted: HostWanted): Promise<HostKept> {
+    if (wanted.pods.some(({ sandbox }) => sandbox.ownEni === true)) this.serveOwnEnis();
     try {
       const host = new Netlink(this.#libc);
       try {

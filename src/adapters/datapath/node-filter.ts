@@ -24,7 +24,7 @@ import {
 import type { Fix } from './fix.ts';
 import type { HostView } from './host-view.ts';
 import { podOriginChains } from './pod-origin.ts';
-import { primaryDevice, replyPathChains, replyRuleFixes } from './reply-paths.ts';
+import { ownReplyChain, primaryDevice, replyPathChains, replyRuleFixes } from './reply-paths.ts';
 import { DIRECT_GROUP, HOST_VETH_PREFIX } from './sandbox-device.ts';
 
 /** Pods in the prefix `from` bear the node's address outside of the prefixes `except`, which are of the same family. */
@@ -37,6 +37,7 @@ export class NodeFilter {
   readonly #families: readonly Family[];
   #masquerades: readonly Masquerade[] = [];
   #services = false;
+  #own = false;
   #table: NftTable | null = null;
 
   /** `families`: those whose answers go back by the node's interface. */
@@ -54,6 +55,12 @@ export class NodeFilter {
     this.#services = true;
   }
 
+  /** Pods that have an ENI of their own are beside others that share theirs. It stays so: such pods come again. */
+  serveOwnEnis(): void {
+    this.#services = true;
+    this.#own = true;
+  }
+
   masquerade(all: readonly Masquerade[]): void {
     this.#masquerades = all;
   }
@@ -61,7 +68,7 @@ export class NodeFilter {
   fixes(view: HostView, eniMacs: ReadonlySet<string>): Fix[] {
     // Of a host that has no default route no answers are sent anywhere.
     const primary = this.#families.length === 0 ? null : primaryDevice(view.routes(4, TABLE_MAIN), view.links, eniMacs);
-    this.#table = tableOf(primary, this.#masquerades, this.#services);
+    this.#table = tableOf(primary, this.#masquerades, this.#services, this.#own);
     const rules = primary === null ? [] : this.#families;
     return [
       ...(this.#table === null ? [] : this.#tableFixes(this.#table)),
@@ -81,16 +88,23 @@ export class NodeFilter {
 }
 
 /** null where nothing is wanted. */
-function tableOf(primary: string | null, masquerades: readonly Masquerade[], services: boolean): NftTable | null {
+function tableOf(
+  primary: string | null,
+  masquerades: readonly Masquerade[],
+  services: boolean,
+  own: boolean,
+): NftTable | null {
   const chains = [
     ...(primary === null ? [] : [...replyPathChains(primary), ...podOriginChains()]),
     ...(masquerades.length === 0 ? [] : [masqueradeChain(masquerades)]),
     ...(services ? [serviceChain(primary)] : []),
+    ...(own && primary !== null ? [ownReplyChain()] : []),
   ];
   if (chains.length === 0) return null;
   const words = [
     ...(primary === null ? [] : [`replies by ${primary}`]),
     ...(services ? ['services masqueraded'] : []),
+    ...(own ? ['own ENIs'] : []),
     ...masquerades.map(({ from, except }) => `${from} masqueraded outside ${except.join(' ')}`),
   ];
   return { name: 'enactor', comment: `enactor: ${words.join(', ')}`, chains };

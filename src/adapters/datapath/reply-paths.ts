@@ -21,6 +21,7 @@ import type { NewRule, Rule } from '../netlink/rule.ts';
 import {
   beginsConnection,
   comesBy,
+  comesByGroup,
   connectionHas,
   markConnection,
   markPacket,
@@ -29,7 +30,7 @@ import {
 import { addRule, deleteRule, ruleText } from '../netlink/wire/rule.ts';
 import type { Fix } from './fix.ts';
 import { GONE } from './host-veth.ts';
-import { HOST_VETH_PREFIX } from './sandbox-device.ts';
+import { DIRECT_GROUP, HOST_VETH_PREFIX } from './sandbox-device.ts';
 
 export const REPLY_MARK = 0x10;
 /** After what leads to a pod, before what leads a pod's traffic to its ENI. */
@@ -67,6 +68,20 @@ export function replyPathChains(primary: string): BaseChain[] {
       ],
     },
   ];
+}
+
+/**
+ * A pod with an ENI of its own asks a service, and the backend is a pod of this node that shares one: the backend answers the node, and with the pod's
+ * address in its place again the answer would leave by the backend's ENI, with the service's address as its source. So it goes by the main table too.
+ */
+export function ownReplyChain(): BaseChain {
+  return {
+    name: 'own-replies',
+    type: 'filter',
+    hook: 'prerouting',
+    priority: MANGLE,
+    rules: [[...comesByGroup(DIRECT_GROUP), ...beginsConnection(), ...markConnection(REPLY_MARK)]],
+  };
 }
 
 export function replyRule(family: Family): NewRule {

@@ -1,9 +1,13 @@
 /** Pods and nodes as the API server writes them, read into our values. What is absent there may be null, missing or empty. */
 import { z } from 'zod';
+import { OWN_ENI_RESOURCE } from '../../core/own-eni.ts';
 import type { ConfigMapData, Node, Pod } from '../../ports/kubernetes.ts';
 import { KubernetesError } from './kubernetes-error.ts';
 
 const strings = z.record(z.string(), z.string()).nullish();
+
+const asked = z.record(z.string(), z.union([z.string(), z.number()])).nullish();
+const containers = z.array(z.object({ resources: z.object({ limits: asked, requests: asked }).nullish() })).nullish();
 
 const podSchema = z.object({
   metadata: z.object({
@@ -15,7 +19,12 @@ const podSchema = z.object({
     deletionTimestamp: z.string().nullish(),
     ownerReferences: z.array(z.object({ kind: z.string(), controller: z.boolean().nullish() })).nullish(),
   }),
-  spec: z.object({ nodeName: z.string().nullish(), hostNetwork: z.boolean().nullish() }),
+  spec: z.object({
+    nodeName: z.string().nullish(),
+    hostNetwork: z.boolean().nullish(),
+    containers,
+    initContainers: containers,
+  }),
   status: z
     .object({
       phase: z.string().nullish(),
@@ -62,7 +71,15 @@ export function podOf(json: unknown): Pod {
     podIPs: ips.length > 0 || podIp === '' ? ips : [podIp],
     deletionMs: metadata.deletionTimestamp ? Date.parse(metadata.deletionTimestamp) : null,
     ownerKind: metadata.ownerReferences?.find((owner) => owner.controller === true)?.kind ?? null,
+    ...(wantsEni(spec) && { wantsEni: true }),
   };
+}
+
+/** Extended resources are asked for in whole numbers; the API server writes limits for requests and requests for limits. */
+function wantsEni({ containers: own, initContainers }: z.infer<typeof podSchema>['spec']): boolean {
+  return [...(own ?? []), ...(initContainers ?? [])].some(({ resources }) =>
+    [resources?.limits, resources?.requests].some((all) => Number(all?.[OWN_ENI_RESOURCE] ?? 0) > 0),
+  );
 }
 
 export function nodeOf(json: unknown): Node {

@@ -53,13 +53,14 @@ export class Kubelet {
     const object = api.lifecycle.create(this.#pods, POD_NAMESPACE, {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name: pod.name, labels: { app: 'echo', ...pod.labels } },
+      metadata: { name: pod.name, labels: { app: 'echo', ...pod.labels }, annotations: pod.annotations },
       spec: {
         nodeName,
         containers: [
           {
             name: 'echo',
             image: 'enactor.lab/echo',
+            resources: { limits: pod.resources },
             ports: pod.hostPorts.map((hostPort) => ({ containerPort: ECHO_PORT, hostPort, protocol: 'UDP' })),
           },
         ],

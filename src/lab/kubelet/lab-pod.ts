@@ -12,6 +12,9 @@ export type LabPodOptions = {
   readonly labels?: Readonly<Record<string, string>>;
   /** UDP ports of the node that lead to the pod's echo service, by the portmap plugin. */
   readonly hostPorts?: readonly number[];
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** Extended resources that its container asks for, as `aliyun/eni`. */
+  readonly resources?: Readonly<Record<string, string>>;
 };
 
 export class LabPod {
@@ -33,12 +36,17 @@ export class LabPod {
 
   readonly labels: Readonly<Record<string, string>>;
   readonly hostPorts: readonly number[];
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly resources: Readonly<Record<string, string>>;
 
-  constructor(name: string, node: string, { labels = {}, hostPorts = [] }: LabPodOptions = {}) {
+  constructor(name: string, node: string, options: LabPodOptions = {}) {
+    const { labels = {}, hostPorts = [], annotations = {}, resources = {} } = options;
     this.name = name;
     this.node = node;
     this.labels = labels;
     this.hostPorts = hostPorts;
+    this.annotations = annotations;
+    this.resources = resources;
   }
 
   /** Addresses without their prefix; empty until it runs. */
