@@ -5,6 +5,7 @@
  * that no one has any more, a promise that only one side remembers, a plan that should have been made again: long before any of them
  * costs an address or an answer. Invariants 1, 4, 6 and 7, as far as the actors' own memories can tell.
  */
+
 import type { AnyActorRef, AnyMachineSnapshot, SnapshotFrom } from 'xstate';
 import type { eniMachine } from '../../statecharts/eni.ts';
 import { summaryOf } from '../../statecharts/eni-context.ts';
@@ -12,6 +13,7 @@ import type { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
 import { policyOf, slotOf, strandedOf, youngOf } from '../../statecharts/eni-factory-context.ts';
 import { isOwn, offeredAll, offeredFrom } from '../../statecharts/eni-owned.ts';
 import type { idlePoolMachine } from '../../statecharts/idle-pool.ts';
+import type { IdlePoolContext } from '../../statecharts/idle-pool-context.ts';
 import { nextPeriodMs } from '../../statecharts/idle-pool-context.ts';
 import type { leaseMachine } from '../../statecharts/lease.ts';
 import { leaseId, type leasesMachine } from '../../statecharts/leases.ts';
@@ -213,6 +215,17 @@ function checkPool({ factory: { context }, pool }: Pick<Supervisors, 'factory' |
   if (!sameTotals(now, context.totals)) fault('7', `the pool was told ${differing(now, context.totals ?? {})}`);
   if (context.totals !== null && !sameTotals(context.totals, pool.context.totals))
     fault('7', `the pool reckons with ${differing(context.totals, pool.context.totals ?? {})}`);
+  checkStillness(pool.context, fault);
+}
+
+/** Nothing is given back for want of demand before there has been none for so long. */
+function checkStillness({ reclaim, reclaimRules, totals }: IdlePoolContext, fault: Fault): void {
+  const { dueMs, stillSinceMs, turns } = reclaim;
+  if (totals !== null && turns !== totals.granted + totals.freed)
+    fault('7', `the pool counts ${turns} addresses given out and freed, not ${totals.granted + totals.freed}`);
+  const waitMs = (reclaimRules.afterMs ?? Number.POSITIVE_INFINITY) + reclaimRules.intervalMs;
+  if (dueMs !== null && dueMs < stillSinceMs + waitMs)
+    fault('7', `idle addresses go back ${dueMs - stillSinceMs} ms after one was wanted, not ${waitMs} ms`);
 }
 
 /** An idle address is given at once, and what is opened at one moment is opened for all that came with it. */
