@@ -22,6 +22,10 @@ t.test('own ENI: it is made for the pod, with one address, and nobody else gets 
   t.match(own, { sandbox: { ownEni: true }, grant: { eni: { device: { routeTable: 254 } } } });
   await atRest(lab);
   t.strictSame(troubles(lab), []);
+  lab.kernel.changed();
+  const isLookedAt = () => lab.kernel.wanted?.pods.some((pod) => pod.sandbox.ownEni === true) === true;
+  await eventually('the host is looked at', isLookedAt);
+  t.ok((lab.kernel.wanted?.enis.length ?? 0) > 0, 'and the devices of shared ENIs');
   t.notOk(
     lab.kernel.wanted?.enis.some(({ mac }) => mac === own.grant.eni.mac),
     'nobody looks for its device on the host',
