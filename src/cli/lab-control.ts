@@ -83,6 +83,37 @@ export async function rebootNode(node: string, pid: number | undefined): Promise
   return EXIT.ok;
 }
 
+/** Empties vSwitches of the lab's cloud, or fills them again. */
+export async function dryUp(vSwitchId: string | undefined, dry: boolean, pid: number | undefined): Promise<number> {
+  const { vSwitchIds } = await asked(chosenLab(pid, 'destructive'), (lab) => lab.dry(vSwitchId, dry));
+  const what = dry ? 'no address left; --end gives them back' : 'addresses again';
+  process.stdout.write(`${vSwitchIds.join(', ')}: ${what}\n`);
+  return EXIT.ok;
+}
+
+/** Any request of the cloud's admin interface. @param json what is sent */
+export async function askAdmin(
+  method: string,
+  path: string,
+  json: string | undefined,
+  pid: number | undefined,
+): Promise<number> {
+  let body: unknown;
+  try {
+    body = json === undefined ? undefined : JSON.parse(json);
+  } catch (error) {
+    throw new CommandError(
+      EXIT.usage,
+      `what is to be sent is no JSON: ${error instanceof Error ? error.message : error}`,
+    );
+  }
+  const { status, value } = await asked(chosenLab(pid, method === 'GET' ? 'harmless' : 'destructive'), (lab) =>
+    lab.admin(method, path, body),
+  );
+  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+  return status < 400 ? EXIT.ok : EXIT.failed;
+}
+
 /** The last calls that the lab's cloud was asked for, the latest at the end. */
 export async function showLedger(last: number, output: OutputForm, pid: number | undefined): Promise<number> {
   const { entries } = await asked(chosenLab(pid), (lab) => lab.ledger());

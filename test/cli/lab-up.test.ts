@@ -148,6 +148,19 @@ t.test('lab up: other terminals can act on it; a signal ends it and nothing stay
   t.match((await enactor('lab', 'status', 'node-2')).stdout, /bound +default\/hello/);
   t.match((await enactor('lab', 'pod', 'list')).stdout, /^hello +node-2 +running +192\.168\.0\.\d+/m);
   t.match((await enactor('lab', 'ledger')).stdout, /AssignPrivateIpAddresses +ok +\d+ +i-lab-node-/);
+
+  t.match((await enactor('lab', 'dry')).stdout, /^vsw-lab-1.*: no address left; --end/);
+  const assigned = [
+    '{"change":"assign","eniId":"eni-none","count":1}',
+    '[{"api":"Metadata","effect":"nothing"}]',
+  ] as const;
+  await t.rejects(enactor('lab', 'admin', 'POST', 'change', assigned[0]), { code: 1, stdout: /InvalidEniId|eni-none/ });
+  await t.rejects(enactor('lab', 'admin', 'POST', 'faults', assigned[1]), { code: 1, stdout: /"field": "0\.effect"/ });
+  await t.rejects(enactor('lab', 'admin', 'POST', 'faults', '{'), { code: 2, stderr: /is no JSON/ });
+  await t.rejects(enactor('lab', 'dry', 'vsw-none'), { code: 1, stderr: /no vSwitch vsw-none; there are vsw-lab-1/ });
+  const truth = JSON.parse((await enactor('lab', 'admin', 'GET', 'truth')).stdout);
+  t.match(truth.vSwitches[0], { vSwitchId: 'vsw-lab-1' });
+  t.match((await enactor('lab', 'dry', '--end')).stdout, /^vsw-lab-1.*: addresses again/);
   await t.rejects(enactor('lab', 'pod', 'list', '--pid', '1'), { code: 1, stderr: /no lab of yours has pid 1/ });
   t.match((await enactor('lab', 'pod', 'rm', 'hello')).stdout, /^hello is gone/);
   await t.rejects(enactor('lab', 'pod', 'rm', 'hello'), { code: 1, stderr: /no pod hello/ });

@@ -6,6 +6,8 @@ import { type AddCommand, countTo, examples, outputOption } from '../command.ts'
 import { CommandError, EXIT } from '../exit-codes.ts';
 import {
   addPod,
+  askAdmin,
+  dryUp,
   execIn,
   listPods,
   probe,
@@ -104,6 +106,31 @@ Examples:
     .argument('<node>')
     .addOption(pidOption())
     .action(async (node: string, { pid }) => done(await rebootNode(node, pid)));
+  lab
+    .command('dry')
+    .description('the cloud gives out no address of a vSwitch any more, or of any; pods that come then have to wait')
+    .argument('[vswitch]')
+    .option('--end', 'gives them out again', false)
+    .addOption(pidOption())
+    .action(async (vSwitchId: string | undefined, { end, pid }) => done(await dryUp(vSwitchId, !end, pid)));
+  lab
+    .command('admin')
+    .description('ask the cloud what really exists, plant faults, change what there is (src/lab/cloud/admin.md)')
+    .argument('<method>', 'GET, POST or DELETE')
+    .argument('<path>', 'such as truth, faults or change')
+    .argument('[json]', 'what is sent')
+    .addOption(pidOption())
+    .addHelpText(
+      'after',
+      examples(
+        'enactor lab admin GET truth',
+        'enactor lab admin POST faults \'{"api":"AssignPrivateIpAddresses","times":5,"effect":"fail","code":"Throttling.User"}\'',
+        'enactor lab admin DELETE faults',
+      ),
+    )
+    .action(async (method: string, path: string, json: string | undefined, { pid }) =>
+      done(await askAdmin(method, path, json, pid)),
+    );
   lab
     .command('probe')
     .description('send from one place to another and tell how it was seen; places are pods, nodes and `elsewhere`')

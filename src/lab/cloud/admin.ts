@@ -16,7 +16,9 @@ import type { LiveCloud } from './live-cloud.ts';
 import type { MetadataDoors } from './metadata-doors.ts';
 import { topologyPartsSchema } from './topology-file.ts';
 
-type Route = (message: HttpMessage, rest: string) => unknown | Promise<unknown>;
+export type AdminMessage = Pick<HttpMessage, 'method' | 'query' | 'body'>;
+export type AdminAnswer = { readonly status: number; readonly value: unknown };
+type Route = (message: AdminMessage, rest: string) => unknown | Promise<unknown>;
 
 /** A request that cannot be served; `field` names the culprit, null when it is the whole request. */
 class AdminError extends Error {
@@ -94,17 +96,23 @@ export class Admin {
 
   /** `path` is what follows the prefix, such as `/faults/fault-1`. */
   async answer(message: HttpMessage, path: string, response: ServerResponse): Promise<void> {
+    const { status, value } = await this.ask(message, path);
+    sendJson(response, status, value);
+  }
+
+  /** The same for who is in this very process. */
+  async ask(message: AdminMessage, path: string): Promise<AdminAnswer> {
     const [name = '', ...rest] = path.split('/').filter((part) => part !== '');
     const route = this.#routes[`${message.method} ${name}`];
     try {
       if (route === undefined) {
-        if (message.method === 'GET' && name === '') return sendJson(response, 200, { routes: this.routes });
+        if (message.method === 'GET' && name === '') return { status: 200, value: { routes: this.routes } };
         throw new AdminError(404, null, `no such route; there are: ${this.routes.join(', ')}`);
       }
-      sendJson(response, 200, await route(message, rest.join('/')));
+      return { status: 200, value: await route(message, rest.join('/')) };
     } catch (error) {
       const { status, problems } = problemsOf(error);
-      sendJson(response, status, { error: problems });
+      return { status, value: { error: problems } };
     }
   }
 
@@ -146,7 +154,7 @@ function oneOrMore<T>(schema: z.ZodType<T>, body: unknown): readonly T[] {
   return Array.isArray(body) ? z.array(schema).parse(body) : [schema.parse(body)];
 }
 
-function jsonOf(message: HttpMessage): unknown {
+function jsonOf(message: AdminMessage): unknown {
   try {
     return JSON.parse(message.body.toString('utf8'));
   } catch {

@@ -44,6 +44,7 @@ export type Cloud = {
   /** For a server at 100.100.100.200:80 inside the instance's network namespace. */
   readonly metadataHandler: (instanceId: string) => RequestListener;
   readonly doors: MetadataDoors;
+  readonly admin: Admin;
   readonly stop: () => void;
 };
 
@@ -89,6 +90,7 @@ export function createCloud(options: CloudOptions = {}): Cloud {
     handler,
     metadataHandler: (instanceId) => metadata.handler(instanceId),
     doors,
+    admin,
     stop: () => {
       events.stop();
       live.stop();

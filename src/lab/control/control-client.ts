@@ -2,8 +2,9 @@
 import { request } from 'node:http';
 import type { Trace } from '../checks/trace-path.ts';
 import type { Verdict } from '../checks/try-paths.ts';
+import type { AdminAnswer } from '../cloud/admin.ts';
 import type { LabStatus } from '../status/lab-status.ts';
-import type { LedgerTail, PlaceInfo, Rebooted } from './control-server.ts';
+import type { DriedUp, LedgerTail, PlaceInfo, Rebooted } from './control-server.ts';
 
 export type AddedPod = {
   readonly name: string;
@@ -50,6 +51,14 @@ export class ControlClient {
 
   ledger(): Promise<LedgerTail> {
     return this.#call('GET', '/v1/ledger');
+  }
+
+  dry(vSwitchId: string | undefined, dry: boolean): Promise<DriedUp> {
+    return this.#call('POST', '/v1/dry', { dry, ...(vSwitchId === undefined ? {} : { vSwitchId }) });
+  }
+
+  admin(method: string, path: string, body: unknown): Promise<AdminAnswer> {
+    return this.#call('POST', '/v1/admin', { method, path, ...(body === undefined ? {} : { body }) });
   }
 
   place(name: string): Promise<PlaceInfo> {

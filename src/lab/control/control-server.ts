@@ -3,13 +3,14 @@
  *
  * GET /v1/status · POST /v1/reboot {node} · POST /v1/pods {name, node?} · DELETE /v1/pods/NAME · POST /v1/probe {from, to} ·
  * POST /v1/path {from, to, family?} · GET /v1/place/NAME ·
- * GET /v1/ledger, the last calls to the cloud
+ * GET /v1/ledger, the last calls to the cloud · POST /v1/dry {vSwitchId?, dry} · POST /v1/admin {method, path, body?}, to the cloud's admin interface
  * Failures are {error} with 400 (the request cannot be) or 500.
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { LedgerEntry } from '../../vpc/ledger.ts';
 import { type Trace, tracePath } from '../checks/trace-path.ts';
 import { tryPath } from '../checks/try-paths.ts';
+import type { AdminAnswer } from '../cloud/admin.ts';
 import type { Lab } from '../lab.ts';
 import { labStatus } from '../status/lab-status.ts';
 import type { ReachabilityWatch } from '../status/reachability.ts';
@@ -33,6 +34,8 @@ export type Rebooted = {
   readonly tookMs: number;
   readonly pods: readonly { readonly name: string; readonly ips: readonly string[] }[];
 };
+
+export type DriedUp = { readonly vSwitchIds: readonly string[]; readonly dry: boolean };
 
 export type PlaceInfo = { readonly name: string; readonly netns: string; readonly ips: readonly string[] };
 
@@ -86,6 +89,8 @@ export class ControlServer {
       if (call === 'POST probe') return this.#probe(await bodyOf(request));
       if (call === 'POST path') return this.#path(await bodyOf(request));
       if (call === 'GET ledger') return this.#ledger();
+      if (call === 'POST dry') return this.#dry(await bodyOf(request));
+      if (call === 'POST admin') return this.#admin(await bodyOf(request));
       if (call === 'GET place' && name !== undefined) return this.#place(decodeURIComponent(name));
     }
     throw new RequestError(`no such call: ${request.method} ${request.url}`);
@@ -143,6 +148,40 @@ export class ControlServer {
   #ledger(): LedgerTail {
     const { ledger } = this.#lab.cloud.live.gateway;
     return { lastSeq: ledger.lastSeq, entries: ledger.read(Math.max(0, ledger.lastSeq - LEDGER_TAIL), null) };
+  }
+
+  /** From now on the vSwitch, or each, gives out no address more, or gives them out again. */
+  #dry(body: Readonly<Record<string, unknown>>): DriedUp {
+    const { vSwitchId, dry } = body;
+    const { live } = this.#lab.cloud;
+    const known = live.model.truth(live.nowMs()).vSwitches.map((one) => one.vSwitchId);
+    if (typeof dry !== 'boolean') throw new RequestError('dry is true or false');
+    if (vSwitchId !== undefined && !known.some((one) => one === vSwitchId))
+      throw new RequestError(`no vSwitch ${String(vSwitchId)}; there are ${known.join(', ')}`);
+    const vSwitchIds = known.filter((one) => vSwitchId === undefined || one === vSwitchId);
+    const addresses = dry ? Number.MAX_SAFE_INTEGER : 0;
+    for (const one of vSwitchIds) live.model.change({ change: 'withhold', vSwitchId: one, addresses }, live.nowMs());
+    live.touched();
+    this.#tell(
+      `${vSwitchIds.join(', ')}: ${dry ? 'no address is given out any more' : 'addresses are given out again'}`,
+    );
+    return { vSwitchIds, dry };
+  }
+
+  async #admin(body: Readonly<Record<string, unknown>>): Promise<AdminAnswer> {
+    const { method, path, body: sent } = body;
+    if (typeof method !== 'string' || !/^(GET|POST|DELETE)$/.test(method))
+      throw new RequestError('method is GET, POST or DELETE');
+    if (typeof path !== 'string') throw new RequestError('path is a route of the admin interface, such as truth');
+    const [route = '', query] = path.split('?');
+    const message = {
+      method,
+      query: new URLSearchParams(query),
+      body: Buffer.from(sent === undefined ? '' : JSON.stringify(sent)),
+    };
+    const answer = await this.#lab.cloud.admin.ask(message, route);
+    if (method !== 'GET') this.#tell(`the cloud was told ${method} ${path}`);
+    return answer;
   }
 
   #place(name: string): PlaceInfo {
