@@ -1,6 +1,6 @@
 /**
  * The one container image of the tests, made on the spot since no registry is reached: static busybox, its applets as links,
- * and a web root whose CGI script says which source address a request came from. It is the pause image too.
+ * and a web root whose CGI scripts say which source address a request came from. It is the pause image too.
  * Source: OCI image-spec 1.0, image layout; containerd names an imported image by the annotation `io.containerd.image.name`.
  */
 import { createHash } from 'node:crypto';
@@ -10,11 +10,14 @@ import { type TarEntry, tarArchive } from './tar-archive.ts';
 
 export const BUSYBOX_PATH = '/bin/busybox';
 export const BUSYBOX_IMAGE = 'localhost/enactor-busybox:1';
-export const WEB_PORT = 8080;
-/** For a container that answers `GET /cgi-bin/source` with the caller's address. */
+/** Not 8080, which is the OpenAPI of the lab on its nodes. */
+export const WEB_PORT = 8088;
+/** For a container that answers `GET /cgi-bin/source` with the caller's address, and `GET /cgi-bin/who` with its own name before that. */
 export const WEB_COMMAND = ['/bin/httpd', '-f', '-p', `${WEB_PORT}`, '-h', '/www'] as const;
 
 const APPLETS = ['cat', 'echo', 'httpd', 'ip', 'ls', 'nc', 'ping', 'sh', 'sleep'];
+const WHO_SCRIPT =
+  '#!/bin/sh\nprintf "Content-Type: text/plain\\r\\n\\r\\n%s %s\\n" "$(cat /proc/sys/kernel/hostname)" "$REMOTE_ADDR"\n';
 const SOURCE_SCRIPT = '#!/bin/sh\nprintf "Content-Type: text/plain\\r\\n\\r\\n%s\\n" "$REMOTE_ADDR"\n';
 
 const digest = (data: Uint8Array) => `sha256:${createHash('sha256').update(data).digest('hex')}`;
@@ -26,6 +29,7 @@ function layer(): Buffer {
     ...folders.map((path) => ({ path: `${path}/`, type: 'folder' }) as const),
     { path: 'bin/busybox', type: 'file', data: readFileSync(BUSYBOX_PATH), mode: 0o755 },
     ...APPLETS.map((name) => ({ path: `bin/${name}`, type: 'link', target: 'busybox' }) as const),
+    { path: 'www/cgi-bin/who', type: 'file', data: Buffer.from(WHO_SCRIPT), mode: 0o755 },
     { path: 'www/cgi-bin/source', type: 'file', data: Buffer.from(SOURCE_SCRIPT), mode: 0o755 },
   ];
   return tarArchive(entries);

@@ -5,6 +5,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { resourceNamed } from '../../src/lab/apiserver/resource.ts';
+import type { LabPodOptions } from '../../src/lab/kubelet/lab-pod.ts';
 import type { Lab } from '../../src/lab/lab.ts';
 import type { LabNode } from '../../src/lab/node/lab-node.ts';
 import { findPrograms, PLUGIN_NAME } from '../../src/lab/programs.ts';
@@ -19,6 +20,8 @@ export type CriPod = {
   readonly sandboxId: string;
   /** From the sandbox status, which has it from the plugin's result. */
   readonly ip: string;
+  /** That one, and what else the status has. */
+  readonly ips: readonly string[];
   readonly containerId: string;
 };
 
@@ -51,18 +54,35 @@ export class CriNode {
   }
 
   /** Makes the pod's object, sandbox and one container that says which source address it was reached from. */
-  async startPod(name: string): Promise<CriPod> {
+  async startPod(
+    name: string,
+    { labels = {}, annotations = {}, resources = {} }: Omit<LabPodOptions, 'hostPorts'> = {},
+  ): Promise<CriPod> {
     const { cri } = this.containerd;
     const { metadata } = this.#lab.api.lifecycle.create(pods(), NAMESPACE, {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name },
-      spec: { nodeName: this.node.name, containers: [{ name: 'web', image: BUSYBOX_IMAGE }] },
+      metadata: { name, labels, annotations },
+      spec: {
+        nodeName: this.node.name,
+        containers: [{ name: 'web', image: BUSYBOX_IMAGE, resources: { limits: resources } }],
+      },
     });
     const sandboxId = await cri.runPodSandbox({ namespace: NAMESPACE, name, uid: metadata.uid });
-    const { ip } = await cri.sandboxStatus(sandboxId);
+    const { ip, additionalIps } = await cri.sandboxStatus(sandboxId);
     const containerId = await cri.runContainer(sandboxId, 'web', BUSYBOX_IMAGE, WEB_COMMAND);
-    return { name, sandboxId, ip, containerId };
+    const ips = [ip, ...additionalIps];
+    this.#tellRunning(name, ips);
+    return { name, sandboxId, ip, ips, containerId };
+  }
+
+  /** The pod's status, as the kubelet writes it: endpoints of services come from there. */
+  #tellRunning(name: string, ips: readonly string[]): void {
+    const { api } = this.#lab;
+    const object = api.store.get(pods(), NAMESPACE, name);
+    if (object === null) return;
+    const status = { phase: 'Running', podIP: ips[0] ?? '', podIPs: ips.map((ip) => ({ ip })) };
+    api.lifecycle.update(pods(), object, { ...object, status }, 'status');
   }
 
   /** The source address that `to` saw when `from`, a pod of this node, asked it. */

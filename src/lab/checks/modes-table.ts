@@ -1,7 +1,6 @@
 /** The table of paths by how pods are connected: what the far end saw, once where proxies and families agree. */
 import type { Family } from '../../core/ip.ts';
 import { PROXY_FORMS, type ProxyForm } from '../services/kube-proxy.ts';
-import type { PodMode } from './pod-modes.ts';
 import { SERVICE_PATHS, type ServicePath } from './service-paths.ts';
 
 /** What one try showed; `path` by its words alone, so that it may come from another process. */
@@ -13,9 +12,13 @@ export type Seen = {
   readonly seen: string;
 };
 
-/** A column for each of `modes`. ✘ marks what is not as it should be in its mode. */
-export function modesTable(byMode: ReadonlyMap<PodMode, readonly Seen[]>, modes: readonly PodMode[]): string {
-  const rows = SERVICE_PATHS.map(({ words }) => [words, ...modes.map((mode) => cellOf(words, byMode.get(mode) ?? []))]);
+/** A column for each of `modes`, a row for each of `paths`. ✘ marks what is not as it should be in its mode. */
+export function modesTable<Mode extends string>(
+  byMode: ReadonlyMap<Mode, readonly Seen[]>,
+  modes: readonly Mode[],
+  paths: readonly string[] = SERVICE_PATHS.map(({ words }) => words),
+): string {
+  const rows = paths.map((words) => [words, ...modes.map((mode) => cellOf(words, byMode.get(mode) ?? []))]);
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
   const head = ['path', ...modes];
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');

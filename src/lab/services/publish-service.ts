@@ -3,7 +3,7 @@
  * of the pods that its selector finds, one a family.
  */
 import type { ApiServer } from '../apiserver/api-server.ts';
-import { at, type Json, type KubeObject } from '../apiserver/kube-object.ts';
+import { at, isJsonObject, type JsonObject, type KubeObject } from '../apiserver/kube-object.ts';
 import { type Resource, resourceNamed } from '../apiserver/resource.ts';
 import { POD_NAMESPACE } from '../kubelet/kubelet.ts';
 import { ECHO_PORT } from '../probe/echo-socket.ts';
@@ -20,6 +20,8 @@ export type ServiceWanted = {
   readonly policy?: 'Cluster' | 'Local';
   /** sessionAffinity: ClientIP. */
   readonly affinityS?: number;
+  /** Of the pods; their echo service if not told. */
+  readonly target?: { readonly protocol: 'TCP' | 'UDP'; readonly port: number };
 };
 
 /** The port that services of the lab have: not the pods' own, so that an address which is not translated is found out. */
@@ -28,7 +30,8 @@ const PORT_NAME = 'echo';
 
 export function publishService(api: ApiServer, wanted: ServiceWanted): KubeObject {
   const { name, selector, clusterIps, nodePort, externalIps = [], loadBalancerIps = [], policy, affinityS } = wanted;
-  const port = { name: PORT_NAME, protocol: 'UDP', port: SERVICE_PORT, targetPort: ECHO_PORT };
+  const target = wanted.target ?? { protocol: 'UDP', port: ECHO_PORT };
+  const port = { name: PORT_NAME, protocol: target.protocol, port: SERVICE_PORT, targetPort: target.port };
   const visible = nodePort !== undefined || externalIps.length + loadBalancerIps.length > 0;
   const type = loadBalancerIps.length > 0 ? 'LoadBalancer' : nodePort === undefined ? 'ClusterIP' : 'NodePort';
   return api.lifecycle.create(named('services'), POD_NAMESPACE, {
@@ -73,17 +76,23 @@ export function slicesOf(api: ApiServer): readonly KubeObject[] {
 
 function sliceOf(service: KubeObject, family: 4 | 6, pods: readonly KubeObject[]) {
   const { name } = service.metadata;
-  const port = at(service, 'spec.ports.0') ?? { name: PORT_NAME, protocol: 'UDP' };
+  const [port] = portsOf(service);
+  const targetPort = typeof port?.targetPort === 'number' ? port.targetPort : ECHO_PORT;
   return {
     metadata: { name: `${name}-ipv${family}`, labels: { 'kubernetes.io/service-name': name } },
     addressType: `IPv${family}`,
-    ports: [{ ...(port as { readonly [key: string]: Json }), port: ECHO_PORT }],
+    ports: [{ name: port?.name ?? PORT_NAME, protocol: port?.protocol ?? 'UDP', port: targetPort }],
     endpoints: pods.flatMap((pod) => {
       const addresses = podIps(pod).filter((ip) => ip.includes(':') === (family === 6));
       const nodeName = at(pod, 'spec.nodeName') ?? null;
       return addresses.length === 0 ? [] : [{ addresses, nodeName, conditions: { ready: true } }];
     }),
   };
+}
+
+function portsOf(service: KubeObject): readonly JsonObject[] {
+  const ports = at(service, 'spec.ports');
+  return Array.isArray(ports) ? ports.filter(isJsonObject) : [];
 }
 
 function podsOf(api: ApiServer, service: KubeObject): readonly KubeObject[] {
