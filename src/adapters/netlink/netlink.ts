@@ -71,7 +71,7 @@ export class Netlink {
   }
 
   rules(family: Family): Rule[] {
-    return this.#list(dumpRules(family))
+    return this.#listByPosition(dumpRules(family))
       .map(decodeRule)
       .filter((rule) => rule !== null);
   }
@@ -82,7 +82,7 @@ export class Netlink {
     return [...families].flatMap((family) => {
       const about = new Set(ips.filter((ip) => familyOf(ip) === family));
       const bytes = [...about].map((ip) => Buffer.from(ipBytes(ip)));
-      return this.#list(dumpRules(family))
+      return this.#listByPosition(dumpRules(family))
         .filter((body) => bytes.some((one) => body.includes(one)))
         .map(decodeRule)
         .filter((rule) => rule !== null)
@@ -99,20 +99,21 @@ export class Netlink {
     return all.filter((neighbour) => neighbour.linkIndex === linkIndex);
   }
 
-  /** What is at a device's root; null where nothing is that was put there. */
+  /** What is at a device's root; null where nothing is that was put there. Devices are walked by position and each bears figures: one that is missed is looked for again. */
   rootQdisc(linkIndex: number): Qdisc | null {
-    const all = this.#list(dumpQdiscs()).map(decodeQdisc);
-    return all.find((qdisc) => qdisc?.linkIndex === linkIndex) ?? null;
+    const look = () => {
+      const all = this.#list(dumpQdiscs()).map(decodeQdisc);
+      return all.find((qdisc) => qdisc?.linkIndex === linkIndex) ?? null;
+    };
+    return look() ?? look();
   }
 
-  /** A strict dump of a table, or of a family, that the kernel does not have answers ENOENT or EAFNOSUPPORT: empty. */
   #list(request: Request): Buffer[] {
-    try {
-      return this.#socket.dump(request);
-    } catch (error) {
-      if (error instanceof NetlinkError && ['ENOENT', 'EAFNOSUPPORT', 'EOPNOTSUPP'].includes(error.code)) return [];
-      throw error;
-    }
+    return orEmpty(() => this.#socket.dump(request));
+  }
+
+  #listByPosition(request: Request): Buffer[] {
+    return orEmpty(() => this.#socket.dumpByPosition(request));
   }
 
   #oneLink(request: Request): Link | null {
@@ -121,5 +122,15 @@ export class Netlink {
     if (outcome?.error) throw outcome.error;
     const body = outcome?.data[0];
     return body === undefined ? null : decodeLink(body);
+  }
+}
+
+/** A strict dump of a table, or of a family, that the kernel does not have answers ENOENT or EAFNOSUPPORT: empty. */
+function orEmpty(read: () => Buffer[]): Buffer[] {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof NetlinkError && ['ENOENT', 'EAFNOSUPPORT', 'EOPNOTSUPP'].includes(error.code)) return [];
+    throw error;
   }
 }

@@ -46,6 +46,14 @@ export class TestNamespace {
     return execFileSync('ip', ['-n', this.name, ...args], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   }
 
+  /** Many lines of `ip` at once. */
+  batch(lines: readonly string[]): void {
+    execFileSync('ip', ['-n', this.name, '-batch', '-'], {
+      input: `${lines.join('\n')}\n`,
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
+  }
+
   run<T>(work: () => T): T {
     return inNamespace(libc, this.fd, work);
   }

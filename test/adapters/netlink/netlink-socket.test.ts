@@ -5,6 +5,7 @@ import { test } from 'tap';
 import type { Libc } from '../../../src/adapters/netlink/libc.ts';
 import { NetlinkSocket } from '../../../src/adapters/netlink/netlink-socket.ts';
 import { deleteLink, dumpLinks } from '../../../src/adapters/netlink/wire/link.ts';
+import { dumpRules } from '../../../src/adapters/netlink/wire/rule.ts';
 
 const ENOBUFS = 105;
 const EAGAIN = 11;
@@ -66,6 +67,42 @@ test('socket: a dump that the kernel calls interrupted is read anew', (t) => {
   ]);
   t.equal(new NetlinkSocket(libc).dump(dumpLinks()).length, 1);
   t.equal(sent(), 2);
+  t.end();
+});
+
+test('socket: a long list that is walked by position is read until two readings agree, a short one once', (t) => {
+  const rule =
+    (of: number): Answer =>
+    (sequence) =>
+      message(32, 0, sequence, Buffer.alloc(1_600, of));
+  const short = scripted([[link(), done()], []]);
+  t.equal(new NetlinkSocket(short.libc).dumpByPosition(dumpRules(4)).length, 1);
+  t.equal(short.sent(), 1);
+  const once = scripted([
+    [rule(1), rule(3), done()],
+    [rule(1), rule(2), rule(3), done()],
+    [rule(1), rule(2), rule(3), done()],
+  ]);
+  t.strictSame(
+    new NetlinkSocket(once.libc).dumpByPosition(dumpRules(4)).map(([first]) => first),
+    [1, 2, 3],
+  );
+  t.equal(once.sent(), 3);
+  // Others come and go all the time, and now this, now that is passed over: 1 and 2 are there.
+  const never = scripted(
+    [
+      [1, 2, 11],
+      [1, 12],
+      [2, 13],
+      [1, 2, 14],
+      [2, 15],
+      [1, 2],
+    ].map((all) => [...all.map(rule), done()]),
+  );
+  const found = new NetlinkSocket(never.libc).dumpByPosition(dumpRules(4)).map(([first]) => first);
+  t.equal(never.sent(), 5);
+  t.strictSame(new Set(found), new Set([1, 2, 11, 12, 13, 14, 15]));
+  t.equal(found.length, 7, 'each once');
   t.end();
 });
 
