@@ -32,8 +32,8 @@ export class ExclusiveNetwork {
       if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
       const eni = eniOnHost(host, plan.eniMac);
       if (eni === null) throw new EnactorError('device', `the device of ENI ${plan.eniMac} is not on the host (yet)`);
-      host.apply([setLink(eni.index, { up: false }), setLink(eni.index, { netnsFd: namespace.fd, name: ifName })]);
       try {
+        host.apply([setLink(eni.index, { up: false }), setLink(eni.index, { netnsFd: namespace.fd, name: ifName })]);
         putOnEni(this.#libc, plan, namespace);
         const hostName = makeServicePair(this.#libc, host, plan, namespace);
         if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);

@@ -6,7 +6,7 @@ import type { Libc } from '../netlink/libc.ts';
 import type { Link } from '../netlink/link.ts';
 import { inNamespace } from '../netlink/namespace.ts';
 import { Netlink } from '../netlink/netlink.ts';
-import { NetlinkError } from '../netlink/netlink-error.ts';
+import { isUnknown, NetlinkError } from '../netlink/netlink-error.ts';
 import { addAddr } from '../netlink/wire/addr.ts';
 import { createVeth, decodeLink, deleteLink, getLinkByName, setLink } from '../netlink/wire/link.ts';
 import type { Request } from '../netlink/wire/message.ts';
@@ -121,9 +121,10 @@ export class PodNetwork {
       createVeth({ name, mac: device.hostMac, mtu, peer, peerNetnsFd: namespace.fd }),
       getLinkByName(name),
     ]);
-    if (created?.error) throw created.error;
-    const link = got?.data[0] === undefined ? null : decodeLink(got.data[0]);
-    if (link === null || !isOwned(link, device)) throw new EnactorError('device', `${name} vanished as it was made`);
+    if (created?.error && !isUnknown(created.error)) throw created.error;
+    const link = got?.data[0] === undefined ? host.linkByName(name) : decodeLink(got.data[0]);
+    if (link === null || !isOwned(link, device))
+      throw created?.error ?? new EnactorError('device', `${name} vanished as it was made`);
     undo.push(deleteLink(link)); // takes the pod's end, its addresses and the host route along
     return link;
   }
@@ -134,7 +135,7 @@ export class PodNetwork {
     if (dual) inNamespace(this.#libc, namespace.fd, () => ensureSysctls(podSysctls(plan.sandbox.ifName)));
   }
 
-  /** `ruled`: the addresses that have got rules. */
+  /** `ruled`: the addresses that have got rules, or may have. */
   #addHostObjects(host: Netlink, plan: PodPlan, link: Link, ruled: string[]): void {
     host.apply([setLink(link.index, { up: true, alias: plan.device.alias }), ...queues(plan.onHost.queue, link)]);
     const routes = plan.onHost.routes.map((route) => ({ ...route, linkIndex: link.index }));
@@ -142,7 +143,8 @@ export class PodNetwork {
     const outcomes = host.execute([...routes.map(addRoute), ...rules.map(addRule)]);
     rules.forEach((rule, index) => {
       const ip = (rule.source ?? rule.destination)?.ip;
-      if (outcomes[routes.length + index]?.error === null && ip !== undefined) ruled.push(ip);
+      const error = outcomes[routes.length + index]?.error ?? null;
+      if ((error === null || isUnknown(error)) && ip !== undefined) ruled.push(ip);
     });
     routes.forEach((route, index) => {
       const error = outcomes[index]?.error ?? null;

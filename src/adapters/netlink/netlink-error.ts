@@ -22,3 +22,6 @@ export class NetlinkError extends Error {
     this.detail = detail;
   }
 }
+
+/** The kernel had no room for its answer: whether it did what was asked is not known. */
+export const isUnknown = (error: NetlinkError | null | undefined): boolean => error?.code === 'ENOBUFS';

@@ -1,5 +1,6 @@
 import { type Family, familyOf, ipBytes } from '../../core/ip.ts';
 import type { Addr } from './addr.ts';
+import { ENOBUFS } from './errno.ts';
 import type { Libc } from './libc.ts';
 import type { Link } from './link.ts';
 import type { Neighbour } from './neighbour.ts';
@@ -121,7 +122,9 @@ export class Netlink {
     if (outcome?.error?.code === 'ENODEV') return null;
     if (outcome?.error) throw outcome.error;
     const body = outcome?.data[0];
-    return body === undefined ? null : decodeLink(body);
+    // One that is not there is an error of the kernel's: here its answer was lost, and the acknowledgement after it was not.
+    if (body === undefined) throw new NetlinkError(ENOBUFS, request.operation, request.object, 'no answer came');
+    return decodeLink(body);
   }
 }
 
