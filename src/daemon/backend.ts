@@ -47,6 +47,10 @@ const CONTAINER_ID_MAX = 256;
 
 const EVENT_MS = 10_000;
 
+/** The pod runs all the same: without an address it would help nobody. */
+const NO_ENI =
+  'the pod asks for an ENI of its own (annotation k8s.aliyun.com/ENI, resource aliyun/eni), which a node with daemon_mode VPC has not: it got an address of the node’s pod CIDR';
+
 const traced = (trace: string | null): { readonly trace?: string } => (trace === null ? {} : { trace });
 
 const stack = { IPv4: true, IPv6: false };
@@ -67,7 +71,8 @@ export function backendOver(parts: BackendParts): TerwayBackend {
       const known = allocator.lease(containerId, ifName);
       const found = known === null ? await podOnThisNode(sources, named, signal) : null;
       const pod = known?.sandbox.pod ?? { ...named, uid: found?.uid ?? null };
-      const ownEni = found === null ? known?.sandbox.ownEni === true : ownEnis !== null && asksForOwnEni(found);
+      const asksOwn = found !== null && asksForOwnEni(found);
+      const ownEni = found === null ? known?.sandbox.ownEni === true : ownEnis !== null && asksOwn;
       // An ENI is kept for nobody: it would stand idle, and be one pod's for hours.
       const reserveMs = found === null ? (known?.reserveMs ?? 0) : ownEni ? 0 : reserveMsOf(found, reservations);
       const shaping = found === null ? known?.sandbox.shaping : shapingOfPod(found, pod);
@@ -78,7 +83,7 @@ export function backendOver(parts: BackendParts): TerwayBackend {
       if (ownEni) {
         ownEnis?.given();
         if (known === null) tellOfPolicy(pod);
-      }
+      } else if (asksOwn && ipType === IP_TYPE.vpcIp) tell(pod, 'OwnEniNotGiven', NO_ENI);
       return { Success: true, IPType: typeOf(lease), ...stack, NetConfs: [netConfOf(lease, serviceCidr)] };
     },
 
@@ -112,25 +117,21 @@ export function backendOver(parts: BackendParts): TerwayBackend {
   };
 
   /** What it sends does not pass the host, so that nothing there can forbid it. Told once, as its address is. */
-  function tellOfPolicy({ namespace, name, uid }: PodRef): void {
-    const target = { kind: 'pod', namespace, name, uid } as const;
+  function tellOfPolicy(pod: PodRef): void {
     const message = 'the pod has an ENI of its own: network policy is not enforced on what it sends and receives there';
-    kubernetes
-      .recordEvent(
-        { target, type: 'Warning', reason: 'NetworkPolicyNotEnforced', message },
-        AbortSignal.timeout(EVENT_MS),
-      )
-      .catch(() => {});
+    tell(pod, 'NetworkPolicyNotEnforced', message);
+  }
+
+  /** A warning, for which nobody waits. */
+  function tell({ namespace, name, uid }: PodRef, reason: string, message: string): void {
+    const target = { kind: 'pod', namespace, name, uid } as const;
+    kubernetes.recordEvent({ target, type: 'Warning', reason, message }, AbortSignal.timeout(EVENT_MS)).catch(() => {});
   }
 
   /** A value that cannot be read is told to the pod, which nobody waits for. */
-  function shapingOfPod({ annotations }: KeptPod, { namespace, name, uid }: PodRef): Shaping | undefined {
+  function shapingOfPod({ annotations }: KeptPod, pod: PodRef): Shaping | undefined {
     const { shaping, problems } = shapingOf(annotations);
-    const target = { kind: 'pod', namespace, name, uid } as const;
-    for (const message of problems)
-      kubernetes
-        .recordEvent({ target, type: 'Warning', reason: 'BandwidthIgnored', message }, AbortSignal.timeout(EVENT_MS))
-        .catch(() => {});
+    for (const message of problems) tell(pod, 'BandwidthIgnored', message);
     return Object.keys(shaping).length === 0 ? undefined : shaping;
   }
 

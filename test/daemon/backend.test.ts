@@ -1,6 +1,7 @@
 import t from 'tap';
 import { EnactorError } from '../../src/core/errors.ts';
 import { defaultSettings } from '../../src/core/settings.ts';
+import { IP_TYPE } from '../../src/core/wire.ts';
 import { backendOver } from '../../src/daemon/backend.ts';
 import { FakeAllocator, FakeKubernetes, podP } from './fakes.ts';
 import { leaseOf } from './lease-of.ts';
@@ -233,5 +234,36 @@ t.test(
       { IPType: 2 },
       'where none may',
     );
+  },
+);
+
+t.test(
+  'backend: a pod that asks for an ENI of its own where there are none has an address all the same, and is told once',
+  async (t) => {
+    const { allocator, kubernetes } = node();
+    const parts = {
+      allocator,
+      kubernetes,
+      nodeName: 'node-1',
+      serviceCidr: null,
+      reservations: defaultSettings,
+      clock,
+    };
+    const backend = backendOver({ ...parts, ipType: IP_TYPE.vpcIp });
+    kubernetes.pod = { ...podP, wantsEni: true };
+    t.match(await backend.AllocIP(request, call), { IPType: 0 });
+    await backend.AllocIP(request, call);
+    t.equal(kubernetes.events.length, 1);
+    t.match(kubernetes.events, [
+      {
+        target: { kind: 'pod', name: 'p' },
+        type: 'Warning',
+        reason: 'OwnEniNotGiven',
+        message: /daemon_mode VPC has not/,
+      },
+    ]);
+    kubernetes.pod = podP;
+    await backend.AllocIP({ ...request, K8sPodInfraContainerId: 'c2' }, call);
+    t.equal(kubernetes.events.length, 1, 'and nobody else');
   },
 );
