@@ -32,9 +32,12 @@ export class SharedHost {
     this.#network = new PodNetwork(libc);
   }
 
-  /** `replyPaths`: with the node's own table of nftables, and a default route for it to be about. */
-  static async make(t: Test, libc: Libc, { replyPaths = false } = {}): Promise<SharedHost> {
-    const netns = new TestNamespace(t, 'host');
+  /** `replyPaths`: with the node's own table of nftables, and a default route for it to be about. `netns`: what is on the host already. */
+  static async make(
+    t: Test,
+    libc: Libc,
+    { replyPaths = false, netns = new TestNamespace(t, 'host') } = {},
+  ): Promise<SharedHost> {
     if (replyPaths) {
       netns.ip('link', 'add', 'ens5', 'type', 'veth', 'peer', 'name', 'ens5far');
       for (const device of ['ens5', 'ens5far']) netns.ip('link', 'set', device, 'up');

@@ -5,9 +5,6 @@ import { PodNamespace } from '../../../src/adapters/datapath/pod-namespace.ts';
 import { PodNetwork } from '../../../src/adapters/datapath/pod-network.ts';
 import { podPlan } from '../../../src/adapters/datapath/pod-plan.ts';
 import { DIRECT_GROUP } from '../../../src/adapters/datapath/sandbox-device.ts';
-import { ChangeSocket } from '../../../src/adapters/netlink/change-socket.ts';
-import { Netlink } from '../../../src/adapters/netlink/netlink.ts';
-import { addRule, deleteRule } from '../../../src/adapters/netlink/wire/rule.ts';
 import { repairKey } from '../../../src/core/repair-ledger.ts';
 import { sandboxKey } from '../../../src/core/sandbox.ts';
 import type { HostWanted, PodKept, Standing } from '../../../src/ports/kernel.ts';
@@ -290,27 +287,6 @@ test('watch: what may be drift is told soon, a pod being made is not', {
   t.ok(await after(() => host.ip('link', 'del', hostName)));
   stop();
   t.equal(await quiet(() => host.ip('link', 'set', 'eth1', 'down')), 0, 'nobody listens any more');
-});
-
-test('watch: changes that were too many for the kernel’s queue are told as such, and the next ones are heard', {
-  skip,
-}, (t) => {
-  const host = new TestNamespace(t, 'host');
-  const socket = host.run(() => new ChangeSocket(libc));
-  const netlink = host.run(() => new Netlink(libc));
-  t.teardown(() => {
-    socket.close();
-    netlink.close();
-  });
-  const rule = (at: number) => ({ family: 4, priority: 3_000 + at, table: 1_500 }) as const;
-  netlink.apply([addRule(rule(0))]);
-  t.match(socket.read(), { overrun: false, changes: [{ what: 'rule', gone: false, rule: { priority: 3_000 } }] });
-  netlink.apply(Array.from({ length: 2_000 }, (_, at) => addRule(rule(at + 1))));
-  t.equal(socket.read().overrun, true);
-  netlink.apply([deleteRule(rule(7))]);
-  t.match(socket.read(), { overrun: false, changes: [{ what: 'rule', gone: true, rule: { priority: 3_007 } }] });
-  t.strictSame(socket.read(), { overrun: false, changes: [] });
-  t.end();
 });
 
 test('keep: the pair of rules of an address that no ENI has any more goes, one that may be somebody else’s stays', {
