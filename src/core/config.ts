@@ -66,8 +66,8 @@ export type Config = {
   readonly daemonMode: DaemonMode;
   /** Pods on shared ENIs get an ipvlan slave of theirs. */
   readonly ipvlan: boolean;
-  /** Prefixes that pods on the network itself reach through the host; null: the plugin's own list. */
-  readonly hostStackCidrs: readonly string[] | null;
+  /** Prefixes that pods on the network itself reach through the host. */
+  readonly hostStackCidrs: readonly string[];
   /** Mode VPC: the prefixes in which addresses of pods are routed as they are. */
   readonly podRange: readonly string[];
   readonly logLevel: LogLevel;
@@ -168,6 +168,9 @@ const schema = z.strictObject({
   service_cidr: unsaid(cidrs),
   log_level: z.enum(LOG_LEVELS).default('info'),
 } satisfies Record<KeyName, z.ZodType>);
+
+/** Node-local DNS listens there. Source: Terway's host_stack_cidrs. */
+const defaultHostStackCidrs: readonly string[] = ['169.254.20.10/32'];
 
 type File = z.infer<typeof schema>;
 
@@ -327,7 +330,7 @@ function configFrom(file: File, nodeName: string, notes: readonly ConfigIssue[],
     debugCommands: file.debug_commands,
     replyPaths: file.reply_paths,
     ipvlan,
-    hostStackCidrs: file.host_stack_cidrs ?? null,
+    hostStackCidrs: file.host_stack_cidrs ?? defaultHostStackCidrs,
     daemonMode: file.daemon_mode,
     podRange,
     logLevel: file.log_level,

@@ -20,7 +20,7 @@ export type Conflist = {
   readonly dataDir: string;
   readonly mtu: number;
   readonly eniip_virtual_type?: string;
-  readonly host_stack_cidrs?: readonly string[];
+  readonly host_stack_cidrs: readonly string[];
 };
 
 export function conflistText(conflist: Conflist): string {

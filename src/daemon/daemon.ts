@@ -323,7 +323,7 @@ async function serve(flags: Flags, config: Config, log: RootLog, system: NodeSys
     dataDir: flags.dataDir,
     mtu: config.settings.mtu,
     ...(config.ipvlan && { eniip_virtual_type: 'IPVlan' }),
-    ...(config.hostStackCidrs !== null && { host_stack_cidrs: config.hostStackCidrs }),
+    host_stack_cidrs: config.hostStackCidrs,
   };
   const path = join(directory, CONFLIST_NAME);
   let first = true;

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import t from 'tap';
 import { HostKernel } from '../../src/adapters/datapath/host-kernel.ts';
 import { Life } from '../../src/simulation/life.ts';
@@ -11,6 +12,7 @@ kernelContract(
   'host kernel',
   async (t) => {
     const host = new TestNamespace(t, 'host');
+    host.run(() => writeFileSync('/proc/sys/net/ipv4/ip_forward', '1')); // as on any node
     let made = 0;
     return {
       newKernel: () =>

@@ -3,7 +3,12 @@ import { join } from 'node:path';
 import t from 'tap';
 import { CONFLIST_NAME, installConflist } from '../../src/daemon/conflist.ts';
 
-const conflist = { daemonSocket: '/run/e.sock', dataDir: '/var/lib/e', mtu: 1500 };
+const conflist = {
+  daemonSocket: '/run/e.sock',
+  dataDir: '/var/lib/e',
+  mtu: 1500,
+  host_stack_cidrs: ['169.254.20.10/32'],
+};
 
 t.test('conflist: it is what the runtime reads, written whole, and only when it changes', async (t) => {
   const directory = join(t.testdir(), 'net.d');
@@ -19,6 +24,7 @@ t.test('conflist: it is what the runtime reads, written whole, and only when it 
         daemonSocket: '/run/e.sock',
         dataDir: '/var/lib/e',
         mtu: 1500,
+        host_stack_cidrs: ['169.254.20.10/32'],
       },
     ],
   });
