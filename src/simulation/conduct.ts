@@ -89,6 +89,8 @@ export class Conduct {
     if (heard.type === 'xstate.init' && chart === 'eni') this.#evidence.begins(ref, path, context as EniContext);
     if (chart === 'lease' && (heard.type === 'xstate.init' || before?.path === 'appearing'))
       this.#lease(ref, path, context as LeaseContext);
+    // One that begins anew, as after a degraded start, is at its first pass at once.
+    if (before === undefined && chart === 'garbageCollector') this.#collectorMs = nowMs;
     if (before === undefined) return;
     this.checks += 3;
     const failures = { before: failuresIn(before.context), now: failuresIn(context) };
