@@ -118,6 +118,10 @@ export type GcReply = {
     readonly K8sPodName?: string;
     readonly PodUid?: string;
     readonly IPs?: readonly string[];
+    /** Where its namespace was, which may be there yet; absent: nobody told. */
+    readonly Netns?: string;
+    /** MACs of the ENIs that it had alone, whose devices are in its namespace. */
+    readonly OwnMacs?: readonly string[];
   })[];
 };
 

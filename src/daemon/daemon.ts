@@ -173,7 +173,7 @@ export async function runDaemon(
       const openGate = ({ serviceCidr, settings: reservations }: Config): void => {
         const backend = {
           ...backendOver({ allocator, kubernetes, copies, nodeName, serviceCidr, reservations, ipType, ...own }),
-          ...nodeService({ allocator, report, status, clock, log }),
+          ...nodeService({ allocator, report, status, clock, log, allOwn: ipType === IP_TYPE.vpcEni }),
         };
         gate.open(
           withAddNotices(backend, {

@@ -19,11 +19,13 @@ export type NodeServiceParts = {
   readonly status: () => StatusReply;
   readonly clock: Clock;
   readonly log: Log;
+  /** Whether the pods of this node have ENIs of their own by its mode; absent: only those that asked for one. */
+  readonly allOwn?: boolean;
 };
 
 const REASON = 'the runtime knows no such attachment (GC)';
 
-export function nodeService({ allocator, report, status, clock, log }: NodeServiceParts): NodeService {
+export function nodeService({ allocator, report, status, clock, log, allOwn = false }: NodeServiceParts): NodeService {
   return {
     async Status() {
       return status();
@@ -64,7 +66,7 @@ export function nodeService({ allocator, report, status, clock, log }: NodeServi
           // An ADD that came meanwhile has a lease of its own.
           if (allocator.lease(containerId, ifName)?.boundAtMs !== lease.boundAtMs) continue;
           await allocator.release({ containerId, ifName, pod, reason: REASON }, signal);
-          released.push(releasedOf(lease));
+          released.push(releasedOf(lease, allOwn));
         } catch (thrown) {
           log.warn({ sandbox: sandboxKey(lease.sandbox), failure: failureOf(thrown) }, 'GC could not release a lease');
           failure ??= thrown;
@@ -84,8 +86,12 @@ function leaseProblems({ sandbox, grant: { address } }: Lease, { invalidLeases =
   return [`address ${address.ipv4} on an ENI of this node: it was taken away in the cloud, the pod has to be replaced`];
 }
 
-function releasedOf({ sandbox, grant: { address } }: Lease): NonNullable<GcReply['Released']>[number] {
-  const { containerId, ifName, pod } = sandbox;
+/** With what the plugin needs to fetch an ENI's device home from a namespace that lives on: nobody but us knows either by now. */
+function releasedOf(
+  { sandbox, grant: { address, eni } }: Lease,
+  allOwn: boolean,
+): NonNullable<GcReply['Released']>[number] {
+  const { containerId, ifName, netns, pod, ownEni = allOwn } = sandbox;
   return {
     ContainerId: containerId,
     IfName: ifName,
@@ -93,5 +99,7 @@ function releasedOf({ sandbox, grant: { address } }: Lease): NonNullable<GcReply
     K8sPodName: pod.name,
     ...(pod.uid === null ? {} : { PodUid: pod.uid }),
     IPs: address.ipv6 === null ? [address.ipv4] : [address.ipv4, address.ipv6],
+    ...(netns === '' ? {} : { Netns: netns }),
+    ...(ownEni ? { OwnMacs: [eni.mac] } : {}),
   };
 }

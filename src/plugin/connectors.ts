@@ -23,9 +23,9 @@ export interface Connector<Kind extends ConnectionKind> {
   verify(wanted: Wanted<Kind>, namespace: PodNamespace): string | null;
   /**
    * Takes out of the pod what the end of its namespace would not put where it belongs; the pair and what leads to it are everybody's
-   * (PodNetwork.detach). `macs`: ENIs that the sandbox had alone; none: nobody can tell. Nothing there is success.
+   * (PodNetwork.detach). `macs`: ENIs that the sandbox had alone; null: nobody can tell. Nothing there is success.
    */
-  leave(sandbox: Sandbox, namespace: PodNamespace, macs: readonly string[]): void;
+  leave(sandbox: Sandbox, namespace: PodNamespace, macs: readonly string[] | null): void;
 }
 
 export type Connectors = { readonly [Kind in ConnectionKind]: Connector<Kind> };
@@ -56,7 +56,7 @@ function byOwnEni(libc: Libc, network: ExclusiveNetwork): Connector<'exclusive'>
     attach: (wanted, namespace) => network.attach(planOf(libc, wanted), namespace),
     verify: (wanted, namespace) => network.verify(planOf(libc, wanted), namespace),
     leave: (sandbox, namespace, macs) => {
-      for (const mac of macs.length === 0 ? [null] : macs) network.detach(sandbox, namespace, mac);
+      for (const mac of macs ?? [null]) network.detach(sandbox, namespace, mac);
     },
   };
 }

@@ -15,7 +15,7 @@ import { readPodArgs } from './pod-args.ts';
 import type { Held } from './pod-datapath.ts';
 import { refuseOwnNetns, sandboxOf, type VerbContext } from './verb.ts';
 
-const NOTHING: Held = { ips: [], macs: [] };
+const NOTHING: Held = { ips: [], macs: null };
 
 /** Prints nothing. Throws CniError. */
 export async function del(context: VerbContext): Promise<null> {
@@ -40,7 +40,9 @@ async function release(context: VerbContext, sandbox: Sandbox): Promise<Held> {
   const { daemon, configuration, log, nowMs, signal } = context;
   try {
     const reply = await daemon.release(sandbox, 'normal release', signal);
-    return { ips: addressesIn(reply, sandbox.ifName), macs: ownMacsIn(reply, sandbox.ifName) };
+    const macs = ownMacsIn(reply, sandbox.ifName);
+    // The runtime itself names the namespace: a physical device of that name in it is the pod's, also one that the daemon's mode knows nothing of.
+    return { ips: addressesIn(reply, sandbox.ifName), macs: macs.length === 0 ? null : macs };
   } catch (error) {
     if (!(error instanceof BackendError)) throw error;
     if (error.code === 'not_found') return NOTHING;

@@ -19,9 +19,10 @@ export async function gc(context: VerbContext): Promise<null> {
   const failures: unknown[] = [];
   for (const one of released) {
     const pod = { namespace: one.K8sPodNamespace ?? '', name: one.K8sPodName ?? '', uid: one.PodUid || null };
-    const { ContainerId: containerId, IfName: ifName, IPs: ips = [] } = one;
+    const { ContainerId: containerId, IfName: ifName, IPs: ips = [], Netns: netns = '', OwnMacs: macs = [] } = one;
     try {
-      datapath.detach({ containerId, ifName, netns: '', network: configuration.name, pod }, { ips, macs: [] });
+      // Of a namespace whose path is long ago, which may be another’s by now: only what is told to be ours is taken out.
+      datapath.detach({ containerId, ifName, netns, network: configuration.name, pod }, { ips, macs });
       log.warn({ containerId, ifName, ips }, 'collected: the runtime knows no such attachment');
     } catch (error) {
       failures.push(error);

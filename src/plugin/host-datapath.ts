@@ -10,7 +10,7 @@ import type { Libc } from '../adapters/netlink/libc.ts';
 import type { Sandbox } from '../core/sandbox.ts';
 import { CNI_CODE, CniError } from './cni-error.ts';
 import { type Connectors, connectorFor, connectors } from './connectors.ts';
-import type { OpenPod, PodDatapath, PodMade, PodWanted } from './pod-datapath.ts';
+import type { Held, OpenPod, PodDatapath, PodMade, PodWanted } from './pod-datapath.ts';
 
 export function hostDatapath(libc: Libc): PodDatapath {
   const network = new PodNetwork(libc);
@@ -39,7 +39,7 @@ function forgetQuietly(libc: Libc, ips: readonly string[]): void {
 }
 
 /** A namespace that is gone has given back by itself what was in it. */
-function leave(libc: Libc, kinds: Connectors, sandbox: Sandbox, macs: readonly string[]): void {
+function leave(libc: Libc, kinds: Connectors, sandbox: Sandbox, macs: Held['macs']): void {
   if (sandbox.netns === '' || isOwnNetns(sandbox.netns)) return;
   let namespace: PodNamespace;
   try {

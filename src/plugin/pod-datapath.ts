@@ -37,8 +37,8 @@ export type OnEni = {
 /** What a sandbox had, as far as anybody can tell. */
 export type Held = {
   readonly ips: readonly string[];
-  /** MACs of ENIs that were its own. */
-  readonly macs: readonly string[];
+  /** MACs of ENIs that were its own; null: nobody can tell whether it had one. */
+  readonly macs: readonly string[] | null;
 };
 
 export interface PodDatapath {

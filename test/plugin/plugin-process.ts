@@ -37,7 +37,7 @@ export type Given = {
   readonly plugin?: string;
 };
 
-export function startPlugin(host: TestNamespace | null, given: Given): Promise<Ran> {
+export function startPlugin(host: Pick<TestNamespace, 'path'> | null, given: Given): Promise<Ran> {
   const command = `${given.before === undefined ? '' : `${given.before} && `}exec "$0" ${given.redirect ?? ''}`;
   const inside = host === null ? [] : ['nsenter', `--net=${host.path}`];
   const mounts = given.before === undefined ? [] : ['unshare', '--mount'];
