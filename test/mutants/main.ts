@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
 import { HAZARDS, type Hazard, lasting } from '../../src/simulation/scenario.ts';
 import { Seeded } from '../../src/simulation/seeded.ts';
-import { EXPLAINED } from './explained.ts';
+import { EXPLAINED, UNDECIDED } from './explained.ts';
 import { allMutants } from './fate.ts';
 import { type Fate, hunt, serveMutants, walkAll } from './hunt.ts';
 import type { Mutant } from './mutants-of.ts';
@@ -86,9 +86,16 @@ async function main(): Promise<number> {
   });
   const survivors = fates
     .filter(({ why }) => why === null)
-    .map(({ name, seeds: met }) => ({ name, seeds: met, explained: EXPLAINED[name] ?? null }))
+    .map(({ name, seeds: met }) => ({
+      name,
+      seeds: met,
+      explained: EXPLAINED[name] ?? null,
+      known: UNDECIDED[name] ?? null,
+    }))
     .sort((a, b) => chosen.findIndex(({ name }) => name === a.name) - chosen.findIndex(({ name }) => name === b.name));
-  const stale = Object.keys(EXPLAINED).filter((name) => !all.some((mutant) => mutant.name === name));
+  const stale = Object.keys({ ...EXPLAINED, ...UNDECIDED }).filter(
+    (name) => !all.some((mutant) => mutant.name === name),
+  );
   const wrong = fates.filter(({ name, why }) => why !== null && EXPLAINED[name] !== undefined);
   const killed = fates.filter(({ why }) => why !== null).length;
   const killable = fates.length - survivors.filter(({ explained }) => explained !== null).length;
@@ -102,8 +109,10 @@ async function main(): Promise<number> {
       console.log(
         `${chart.padEnd(12)} ${mutants} mutants, ${dead} killed, ${survived} survived (${explained} explained)`,
       );
-    for (const { name, seeds: met, explained } of survivors)
-      console.log(`  alive after ${met} seeds: ${name}${explained ? ` (${explained})` : ''}`);
+    for (const { name, seeds: met, explained, known } of survivors) {
+      const told = explained ?? (known === null ? null : `undecided: ${known}`);
+      console.log(`  alive after ${met} seeds: ${name}${told === null ? '' : ` (${told})`}`);
+    }
     for (const name of stale) console.log(`  EXPLAINED and not there any more: ${name}`);
     for (const { name, why, by } of wrong) console.log(`  EXPLAINED and killed by seed ${by}: ${name}: ${why}`);
     console.log(`${killed} of ${killable} that can be told apart were killed: ${(100 * share).toFixed(1)} %`);
