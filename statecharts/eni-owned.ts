@@ -164,7 +164,10 @@ export function offeredAll(own: Owner, request: Parameters<typeof offered>[1]) {
   if (isHalf || arriving > 0 || halves.leaving.length + halves.heldBack.length > 0) return null;
   if (!ours && book.length > 1) return null;
   const offer = isWhole(book) ? offeredWhole(book, request) : null;
-  return offer === null ? null : { address: offer.address, ...halvesLeaving({ ...own, book: offer.book }) };
+  if (offer === null) return null;
+  const left = { ...own, book: offer.book };
+  // Halves that others have assigned stay: nobody is served from them as long as the pod has the ENI.
+  return { address: offer.address, ...(ours ? halvesLeaving(left) : { book: left.book, halves }) };
 }
 
 /** Promises an address, as `offered` does for a book alone: one that lacks its other half is never promised. */

@@ -64,7 +64,7 @@ export class BookWatch {
       const was = before.get(entry.address.ipv4);
       if (was === entry) continue;
       if (entry.state !== 'invalid' || !this.#witness.touched.has(context.eniId ?? ''))
-        this.#entry(node, ref.id, entry);
+        this.#entry(node, ref.id, context.eniId, entry);
       if (context.dual && entry.state === 'offered' && entry.address.ipv6 === null)
         this.#report('7', `${ref.id} promises ${entry.address.ipv4}, which lacks its IPv6`);
       if (was?.state === 'reserved' && was.atMs > nowMs && entry.state === 'offered' && was.pod !== entry.pod)
@@ -124,11 +124,13 @@ export class BookWatch {
     }
   }
 
-  #entry(node: number, id: string, { address, state, sandbox }: Entry): void {
+  #entry(node: number, id: string, eniId: string | null, { address, state, sandbox }: Entry): void {
     for (const ip of halvesOf(address)) {
       this.#witness.checks += 1;
       const holding = this.#witness.held.get(ip);
       if (holding === undefined || this.#witness.touched.has(holding.eniId)) continue;
+      // An Unassign whose answer was lost was carried out, and another ENI has it by now: here it is served to nobody.
+      if (state === 'leaving' && sandbox === null && holding.eniId !== eniId) continue;
       const holder = sandboxKey({ containerId: holding.container, ifName: 'eth0' });
       // Whose it is the record told that was lost: it is kept from everybody.
       if (holding.node === node && isHeldBackFor(sandbox)) continue;

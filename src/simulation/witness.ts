@@ -31,6 +31,8 @@ export class Witness {
   readonly held = new Map<string, Holding>();
   /** Leases on the disks, by address. */
   readonly leased = new Map<string, DiskLease>();
+  /** The same by node and sandbox: two records may tell of one address that others have taken from the first. */
+  readonly #records = new Map<string, readonly string[]>();
   /** When the rest of a released address ends. */
   readonly restUntilMs = new Map<string, number>();
   /** When the rest of an address ends that some disk says was given back. */
@@ -88,7 +90,8 @@ export class Witness {
       this.#report('1', `${ip} was answered to ${container} while ${other.container} holds it`);
     const disk = this.leased.get(ip);
     const isOwn = disk?.node === node && disk.sandbox === `${container}/eth0`;
-    if (!isOwn && (disk === undefined || !this.touched.has(eniId)))
+    const recorded = this.#records.get(`${node} ${container}/eth0`)?.includes(ip) === true;
+    if (!isOwn && !(recorded && this.touched.has(eniId)))
       this.#report('10', `${ip} was answered to ${container}, on disk it is ${disk?.sandbox ?? 'nobody'}'s`);
     if (this.#there.get(ip)?.eniId !== eniId && !this.touched.has(eniId))
       this.#report('1', `${ip} was answered to ${container}, and ${eniId} does not have it here`);
@@ -114,6 +117,7 @@ export class Witness {
         else this.#coolUntilMs.delete(op.key);
       }
       if (op.in !== 'leases') continue;
+      this.#records.delete(`${node} ${op.key}`);
       for (const [ip, lease] of this.leased)
         if (lease.node === node && lease.sandbox === op.key) {
           this.leased.delete(ip);
@@ -126,6 +130,7 @@ export class Witness {
   /** A node's disk as a crash has left it. Invariant 10: every answered lease is there. */
   recovered(node: number, leases: ReadonlyMap<string, string>): void {
     for (const [ip, lease] of this.leased) if (lease.node === node) this.leased.delete(ip);
+    for (const key of this.#records.keys()) if (key.startsWith(`${node} `)) this.#records.delete(key);
     for (const [sandbox, text] of leases)
       if (text !== UNREADABLE) this.#lease(node, sandbox, JSON.parse(text) as Lease);
     for (const [ip, holding] of this.held) {
@@ -138,6 +143,7 @@ export class Witness {
 
   /** A node's disk has lost all, or the lease of one sandbox. Whoever was told an address still has it. */
   recordsLost(node: number, sandbox: string | null): void {
+    for (const key of this.#records.keys()) if (key.startsWith(`${node} ${sandbox ?? ''}`)) this.#records.delete(key);
     for (const [ip, lease] of this.leased)
       if (lease.node === node && (sandbox === null || lease.sandbox === sandbox)) this.leased.delete(ip);
     for (const [ip, holding] of this.held)
@@ -164,6 +170,7 @@ export class Witness {
   }
 
   #lease(node: number, sandbox: string, { grant }: Lease): void {
+    this.#records.set(`${node} ${sandbox}`, halvesOf(grant.address));
     for (const ip of halvesOf(grant.address)) {
       this.checks += 1;
       const other = this.leased.get(ip);
