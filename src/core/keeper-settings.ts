@@ -64,6 +64,6 @@ export function kernelKeeperSettingsOf(
 ): KernelKeeperSettings {
   const { kernelPeriodMs, kernelGatherMs, backoffMs, backoffMaxMs } = settings;
   const { repairWaitMs, repairWaitMaxMs, leftoverGraceMs } = settings;
-  const repairTimes = { repairWaitMs, repairWaitMaxMs, patienceMs: leftoverGraceMs };
+  const repairTimes = { repairWaitMs, repairWaitMaxMs, periodMs: kernelPeriodMs, patienceMs: leftoverGraceMs };
   return { periodMs: kernelPeriodMs, gatherMs: kernelGatherMs, backoffMs, backoffMaxMs, repairTimes };
 }

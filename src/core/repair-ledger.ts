@@ -2,7 +2,8 @@
  * Which things had to be repaired, how often, and when each may be touched again.
  *
  * The first repair of a thing waits for nothing. One that somebody undoes is repaired again after a wait that doubles, so that two
- * agents that want different things are named and do not spin; it is forgiven after ten waits of peace. Bounded: the thing that was
+ * agents that want different things are named and do not spin; it is forgiven after ten waits of peace, and not before a look at everything could have found
+ * it whole: of settings no event tells, so that each look finds anew what is undone a moment after it. Bounded: the thing that was
  * last seen longest ago is forgotten.
  */
 import type { Drift, DriftKind, DriftOutcome } from './drift.ts';
@@ -11,6 +12,8 @@ export type RepairTimes = {
   /** Between the first repair of a thing and the second. */
   readonly repairWaitMs: number;
   readonly repairWaitMaxMs: number;
+  /** Between two looks at everything, at most. */
+  readonly periodMs: number;
   /** How long what cannot be repaired is borne before it is told: most of it is on its way out. */
   readonly patienceMs: number;
 };
@@ -23,7 +26,7 @@ export type RepairEntry = {
   readonly detail: string | null;
   /** Repairs that were made, of this thing, since it was first seen. */
   readonly times: number;
-  /** Repairs in a row that somebody undid within the wait's measure. */
+  /** Repairs in a row that somebody undid before there was peace. */
   readonly undone: number;
   readonly firstMs: number;
   readonly lastMs: number;
@@ -41,6 +44,7 @@ export const REPAIRS_MAX = 256;
 /** From so many repairs in a row that were undone we speak of somebody who works against us. */
 const CONTESTED = 4;
 const PEACE = 10;
+const PERIODS_OF_PEACE = 2;
 
 export const repairKey = ({ kind, object }: Pick<Drift, 'kind' | 'object'>): string => `${kind} ${object}`;
 
@@ -92,7 +96,8 @@ function next(before: RepairEntry | undefined, drift: Drift, nowMs: number, time
   const first = before ?? { times: 0, undone: 0, firstMs: nowMs, untilMs: 0, told: false };
   const acted = outcome === 'repaired' || outcome === 'failed';
   const lastWaitMs = waitMs(first.undone, times);
-  const peaceful = before === undefined || nowMs - before.lastMs > PEACE * lastWaitMs;
+  const peaceMs = Math.max(PEACE * lastWaitMs, PERIODS_OF_PEACE * times.periodMs);
+  const peaceful = before === undefined || nowMs - before.lastMs > peaceMs;
   const undone = !acted ? first.undone : peaceful ? 0 : first.undone + 1;
   const due = outcome !== 'beyondRepair' || nowMs - first.firstMs >= times.patienceMs;
   const turned = acted && undone === CONTESTED && first.undone < CONTESTED;

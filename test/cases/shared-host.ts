@@ -97,7 +97,11 @@ export class SharedHost {
   }
 
   /** A thorough look at the host, as the daemon takes it, with these pods made and the addresses of `free` nobody's. */
-  keep(pods: readonly HostPod[], free: readonly HostPod[] = []): Promise<HostKept> {
+  keep(
+    pods: readonly HostPod[],
+    free: readonly HostPod[] = [],
+    heldOff: ReadonlySet<string> = new Set(),
+  ): Promise<HostKept> {
     const { routeTable } = this;
     const freeIps = free.flatMap(({ ips }) => ips);
     const ips = [...pods.flatMap((pod) => pod.ips), ...freeIps];
@@ -106,7 +110,7 @@ export class SharedHost {
       pods: pods.map((pod) => ({ sandbox: sandboxOf(pod), ips: pod.ips, routeTable, standing: 'seen' as const })),
       claimed: new Set(pods.map((pod) => sandboxKey(sandboxOf(pod)))),
       dead: [],
-      heldOff: new Set(),
+      heldOff,
       thorough: true,
     };
     return this.netns.run(() => this.kernel.keep(wanted));

@@ -2,7 +2,7 @@ import t from 'tap';
 import type { Drift } from '../../src/core/drift.ts';
 import { heldOff, nextRepairMs, noted, type RepairLedger, repairKey } from '../../src/core/repair-ledger.ts';
 
-const times = { repairWaitMs: 1_000, repairWaitMaxMs: 60_000, patienceMs: 10_000 };
+const times = { repairWaitMs: 1_000, repairWaitMaxMs: 60_000, periodMs: 30_000, patienceMs: 10_000 };
 const drift = (more: Partial<Drift> = {}): Drift => ({
   kind: 'podRule',
   object: 'a',

@@ -14,7 +14,7 @@ const input: KernelKeeperInput = {
   gatherMs: 500,
   backoffMs: 200,
   backoffMaxMs: 1_000,
-  repairTimes: { repairWaitMs: 1_000, repairWaitMaxMs: 60_000, patienceMs: 10_000 },
+  repairTimes: { repairWaitMs: 1_000, repairWaitMaxMs: 60_000, periodMs: 30_000, patienceMs: 10_000 },
   nowMs: 0,
 };
 const drift: Drift = { kind: 'podRule', object: 'a', pod: null, outcome: 'repaired', detail: null };

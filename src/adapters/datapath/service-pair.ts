@@ -18,6 +18,7 @@ import { hostSysctls } from './pod-network.ts';
 import type { OnLink } from './pod-plan.ts';
 import { DIRECT_GROUP } from './sandbox-device.ts';
 import { deviceSysctl, ensureSysctls, type Sysctl } from './sysctl.ts';
+import { missingQueue } from './verify-pod.ts';
 
 /** The pod's address, routes and limit on the device that is its `ifName`. Throws NetlinkError or EnactorError. */
 export function putOnEni(
@@ -82,7 +83,7 @@ function podSysctls(ifName: string): Sysctl[] {
 /** `eni`: the pod's device on the network. null, or the first missing object in words. */
 export function missingOnEni({ sandbox: { ifName }, onEni }: ExclusivePlan, pod: Netlink, eni: Link): string | null {
   if (!eni.up) return `interface ${ifName} in the pod is down`;
-  return missingOn(pod, eni, `on ${ifName}`, onEni);
+  return missingQueue(pod, eni, onEni.queue) ?? missingOn(pod, eni, `on ${ifName}`, onEni);
 }
 
 export function missingOfPair(plan: ExclusivePlan, host: Netlink, pod: Netlink): string | null {
@@ -93,6 +94,7 @@ export function missingOfPair(plan: ExclusivePlan, host: Netlink, pod: Netlink):
   if (link === null) return `host interface ${plan.device.hostNames[0]}`;
   if (!link.up) return `host interface ${link.name} is down`;
   return (
+    missingQueue(host, link, plan.onHost.queue) ??
     missingOn(pod, end, `on ${SERVICE_IF_NAME}`, plan.onPair) ??
     missingOn(host, link, `dev ${link.name}`, { addrs: [], routes: plan.onHost.routes })
   );

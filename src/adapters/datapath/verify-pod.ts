@@ -30,7 +30,7 @@ export function firstMissing(plan: PodPlan, host: Netlink, pod: Netlink): string
 }
 
 /** Only of what was asked for: a chained plugin may have put its own there where we put nothing. */
-function missingQueue(netlink: Netlink, link: Link, queue: Bucket | null): string | null {
+export function missingQueue(netlink: Netlink, link: Link, queue: Bucket | null): string | null {
   if (queue === null) return null;
   const found = netlink.rootQdisc(link.index);
   return found?.rate === queue.rate ? null : `limit of ${queue.rate} bytes/s (tbf) on ${link.name}`;
