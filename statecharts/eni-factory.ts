@@ -164,7 +164,8 @@ export const eniFactoryMachine = setup({
           for (const requestId of move.requestIds) send(slot, requestId, false);
         }
       }
-      for (const { requestId, from, to } of sooner(strandedOf(placed), Object.values(enis), policyOf(context), atMs)) {
+      const rescues = sooner(strandedOf(placed), Object.values(enis), policyOf(context), atMs, [...line.values()]);
+      for (const { requestId, from, to } of rescues) {
         const request = placed[requestId]?.request;
         if (request === undefined) continue;
         enqueue.sendTo(eniId(from), { type: 'cancel', requestId, atMs });

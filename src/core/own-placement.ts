@@ -3,6 +3,9 @@
  *
  * Preference: an ENI that has nothing but its own address, and nobody on it; a new one; an idle one of the pool with all that it has, when no place
  * is left for another. An ENI with a pod on it is nobody's to take, so that a node whose places are all in use refuses, and says what uses them.
+ *
+ * One that nobody uses any more, and that is not free as a whole yet, is kept for the pod that waits for it: whoever came later and would share it takes another
+ * or is refused, since each that began to use it would begin the wait anew.
  */
 import { type EniSummary, isWholeFree, owned } from './eni-summary.ts';
 import type { Failure } from './errors.ts';
@@ -11,6 +14,7 @@ import { timeOfDay } from './instant-text.ts';
 import { allDry, nextTry, notSure } from './placement-failures.ts';
 
 type Wants = { readonly requestId: string; readonly untilMs: number };
+type Comes = { readonly pod: string; readonly sinceMs: number };
 
 export type TakenWhole<W extends Wants> = {
   readonly taken: readonly { readonly requestId: string; readonly slot: number }[];
@@ -51,6 +55,41 @@ export function takenWhole<W extends Wants>(
     }
   }
   return { taken, homeless, slots };
+}
+
+/** Slot -> for whom it is kept. */
+export type Kept<W extends Comes = Comes> = ReadonlyMap<number, W>;
+
+/**
+ * For each that waits the ENI that is nearest to being free as a whole.
+ *
+ * @param waiting those that neither have an ENI nor can open one, oldest first
+ */
+export function keptWhole<W extends Comes>(waiting: readonly W[], enis: readonly EniSummary[]): Kept<W> {
+  const coming = waiting.length === 0 ? [] : enis.filter(comesWhole);
+  coming.sort((a, b) => a.counts.cooling - b.counts.cooling || owned(a.counts) - owned(b.counts) || a.slot - b.slot);
+  return new Map(coming.slice(0, waiting.length).flatMap(({ slot }, at) => pairOf(slot, waiting[at])));
+}
+
+const pairOf = <W>(slot: number, one: W | undefined): [number, W][] => (one === undefined ? [] : [[slot, one]]);
+
+/** Kept for somebody who has waited longer. */
+export function isKeptFrom(kept: Kept, slot: number, { sinceMs }: { readonly sinceMs: number }): boolean {
+  const one = kept.get(slot);
+  return one !== undefined && one.sinceMs <= sinceMs;
+}
+
+/** Nobody uses it, and time alone makes it free as a whole. */
+function comesWhole({ phase, own, queued, ours, counts }: EniSummary): boolean {
+  const { idle, cooling, leaving, offered, bound, reserved, invalid } = counts;
+  const lives = phase === 'ready' || phase === 'holding';
+  // What others have assigned to it cannot be given back by us.
+  return (
+    lives &&
+    own !== true &&
+    queued + offered + bound + reserved + invalid === 0 &&
+    (ours || idle + cooling + leaving === 1)
+  );
 }
 
 /** Without anybody's doing it may be free for one pod: nobody has an address of it for long, or it leaves and frees its place. */

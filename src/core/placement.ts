@@ -6,7 +6,8 @@
  * Refused only when nothing can change without somebody else's doing. Before all that a pod gets the address that is kept for it, on
  * the ENI that has it; if that ENI cannot serve it gets another one, and `astray` says why.
  *
- * A pod that asks for an ENI of its own comes before them (own-placement.ts): it needs a whole place, and the others need not.
+ * A pod that asks for an ENI of its own comes before them (own-placement.ts): it needs a whole place, and the others need not. Where it waits for one that
+ * nobody uses any more, later requests leave that alone.
  *
  * Both ENI policies keep this order and differ in which ENI of a kind comes first. Terway's `least_ips` opens every ENI before it
  * uses the idle addresses of one; here a pod never waits for an ENI while an address can be had sooner.
@@ -15,7 +16,7 @@ import { type EniPhase, type EniSummary, freeOf, owned, roomOf, spareOf } from '
 import type { Failure } from './errors.ts';
 import { type Holds, holdEndMs, holdEnds, isFull, opensAtMs } from './holds.ts';
 import { timeOfDay } from './instant-text.ts';
-import { ownWaits, takenWhole } from './own-placement.ts';
+import { isKeptFrom, type Kept, keptWhole, ownWaits, takenWhole } from './own-placement.ts';
 import { allDry, nextTry, notSure } from './placement-failures.ts';
 import type { EniPolicy } from './placement-settings.ts';
 import { chooseVSwitch, type VSwitchChoice } from './vswitch-choice.ts';
@@ -98,12 +99,14 @@ export function place(
   const mayOpen = opensNow(enis, policy, dry, nowMs);
   const whole = takenWhole(wantOwn, enis, { mayOpen, unconfirmed: policy.unconfirmed === true });
   const shared = enis.filter((eni) => eni.own !== true && !whole.slots.has(eni.slot));
+  const opening = mayOpen ? slotsBeside(enis, policy) : 0;
+  const kept = policy.unconfirmed === true ? nobodys : keptWhole(whole.homeless.slice(opening), shared);
   const byFill = [...shared].sort((a, b) => owned(b.counts) - owned(a.counts) || a.slot - b.slot);
   const home = returning(waiting, byFill);
-  const housed = house(home.homeless, closed ? 0 : growBy, byFill, noRoom, policy.eniPolicy);
+  const housed = house(home.homeless, closed ? 0 : growBy, byFill, noRoom, policy.eniPolicy, kept);
   const opened = open(whole.homeless, housed.homeless, housed.grow, enis, policy, dry, nowMs);
   const growth = { slots: slotsBeside(enis, policy), opensAtMs: nextOpeningMs(enis, policy) };
-  const rest = settleForLess(opened.homeless, home.kept, byFill, policy, dry, nowMs, enis);
+  const rest = settleForLess(opened.homeless, home.kept, byFill, policy, dry, nowMs, enis, kept);
   const ownRest = ownWaits(opened.ownHomeless, enis, policy, growth, nowMs);
   const ends = [...holdEnds(policy.holds, nowMs), ...rest.lastChancesMs];
   return {
@@ -121,6 +124,7 @@ export function place(
   };
 }
 
+const nobodys: Kept<Waiting> = new Map();
 const assigned = (one: { requestId: string; slot: number }): Move => ({ type: 'assign', ...one, alsoCooling: false });
 const refused = (one: { requestId: string; failure: Failure }): Move => ({ type: 'refuse', ...one });
 
@@ -168,6 +172,7 @@ function house(
   byFill: readonly EniSummary[],
   noRoom: (eni: EniSummary) => boolean,
   eniPolicy: EniPolicy,
+  kept: Kept,
 ): Homeless & { readonly grow: number } {
   const moves: Move[] = [];
   const homeless: Waiting[] = [];
@@ -194,20 +199,24 @@ function house(
     if (what === 'room') best.fill += 1;
     return best;
   };
+  const openTo = (one: { readonly sinceMs: number }, all: readonly Left[]): readonly Left[] =>
+    kept.size === 0 ? all : all.filter(({ eni }) => !isKeptFrom(kept, eni.slot, one));
   for (const request of waiting) {
+    const [its, itsHolding] = [openTo(request, ready), openTo(request, holding)];
     const home =
-      take('idle', [...ready, ...holding]) ??
-      take('spare', ready) ??
-      take('room', ready) ??
+      take('idle', [...its, ...itsHolding]) ??
+      take('spare', its) ??
+      take('room', its) ??
       take('spare', opening) ??
       take('room', opening);
     if (home === undefined) homeless.push(request);
     else moves.push({ type: 'assign', requestId: request.requestId, slot: home.eni.slot, alsoCooling: false });
   }
   let grow = growBy;
+  const forPool = openTo({ sinceMs: Number.POSITIVE_INFINITY }, ready);
   const counts = new Map<number, number>();
   for (; grow > 0; grow -= 1) {
-    const home = take('room', ready) ?? take('room', opening);
+    const home = take('room', forPool) ?? take('room', opening);
     if (home === undefined) break;
     counts.set(home.eni.slot, (counts.get(home.eni.slot) ?? 0) + 1);
   }
@@ -284,6 +293,7 @@ function settleForLess(
   dry: Dry,
   nowMs: number,
   enis: readonly EniSummary[],
+  ofOthers: Kept<Waiting>,
 ): {
   readonly moves: readonly Move[];
   readonly reasons: ReadonlyMap<string, string>;
@@ -299,7 +309,7 @@ function settleForLess(
     .filter((eni) => eni.phase === 'ready' || eni.phase === 'holding')
     .flatMap((eni) => Array.from({ length: eni.counts.cooling }, () => eni.slot));
   const openAtMs = slotsBeside(enis, policy) > 0 && !policy.vSwitchIds.every(dry) ? opensAtMs(holds) : never;
-  const growsAtMs = nextGrowthMs(enis, policy);
+  const growthMs = nextGrowthMs(enis, policy);
   const mayChange = policy.looking || byFill.some(changing);
   for (const request of homeless) {
     const { requestId, untilMs } = request;
@@ -307,7 +317,10 @@ function settleForLess(
       moves.push({ type: 'refuse', requestId, failure: notSure });
       continue;
     }
-    const slot = openAtMs <= untilMs ? undefined : cooling.shift();
+    const isOpen = (slot: number): boolean => !isKeptFrom(ofOthers, slot, request);
+    const growsAtMs = ofOthers.size === 0 ? growthMs : nextGrowthMs(enis, policy, isOpen);
+    const at = openAtMs <= untilMs ? -1 : cooling.findIndex(isOpen);
+    const [slot] = at < 0 ? [] : cooling.splice(at, 1);
     const helped = growsAtMs <= untilMs || mayChange;
     const chanceMs = lastChanceMs(request);
     const yielded = slot === undefined && (!helped || chanceMs <= nowMs) ? yielding.shift() : undefined;
@@ -318,7 +331,7 @@ function settleForLess(
       reasons.set(requestId, waitingReason(byFill, policy, nowMs));
       if (yielding.length > 0 && chanceMs > nowMs) lastChancesMs.push(chanceMs);
     } else if (growsAtMs === never)
-      moves.push({ type: 'refuse', requestId, failure: full(enis, policy, request, nowMs) });
+      moves.push({ type: 'refuse', requestId, failure: full(enis, policy, request, ofOthers, nowMs) });
     else
       moves.push({
         type: 'refuse',
@@ -342,11 +355,15 @@ function changing(eni: EniSummary): boolean {
 }
 
 /** When holds end that keep the node from having more addresses; infinity when it has all that it may have. */
-function nextGrowthMs(enis: readonly EniSummary[], policy: PlacementPolicy): number {
+function nextGrowthMs(
+  enis: readonly EniSummary[],
+  policy: PlacementPolicy,
+  isOpen: (slot: number) => boolean = () => true,
+): number {
   const { holds } = policy;
   const never = Number.POSITIVE_INFINITY;
   const assigns = enis
-    .filter((eni) => policy.readOnly !== true && roomOf(eni) > 0)
+    .filter((eni) => policy.readOnly !== true && roomOf(eni) > 0 && isOpen(eni.slot))
     .map((eni) => Math.max(holdEndMs(holds, eni.vSwitchId), holds.enis[eni.slot] ?? 0));
   return Math.min(never, ...assigns, nextOpeningMs(enis, policy));
 }
@@ -359,7 +376,13 @@ function nextOpeningMs(enis: readonly EniSummary[], policy: PlacementPolicy): nu
   return Math.max(opensAtMs(holds), Math.min(never, ...vSwitchIds.map((id) => holdEndMs(holds, id))));
 }
 
-function full(enis: readonly EniSummary[], policy: PlacementPolicy, request: Waiting, nowMs: number): Failure {
+function full(
+  enis: readonly EniSummary[],
+  policy: PlacementPolicy,
+  request: Waiting,
+  kept: Kept<Waiting>,
+  nowMs: number,
+): Failure {
   if (policy.readOnly === true) {
     const [move] = place([request], 0, enis, { ...policy, readOnly: false }, nowMs).moves;
     return { code: 'readOnly', detail: `read-only mode: no address is idle; ${wouldBe(move, enis)}` };
@@ -370,7 +393,13 @@ function full(enis: readonly EniSummary[], policy: PlacementPolicy, request: Wai
   const beside = own === 0 ? '' : `; ${own} more ${own === 1 ? 'has' : 'have'} one pod each`;
   const detail = `no address available: ${held} held on ${shared.length} of ${policy.maxEnis} ENIs with ${policy.ipv4PerEni} each${beside}`;
   const others = policy.foreignEnis === 0 ? '' : `; ${policy.foreignEnis} more ENIs here are not ours to use`;
-  return { code: 'noCapacity', detail: `${detail}${others}` };
+  const first = [...kept].find(([slot]) => isKeptFrom(kept, slot, request));
+  const name = enis.find(({ slot }) => slot === first?.[0])?.eniId;
+  const promised =
+    first === undefined
+      ? ''
+      : `; ${name} comes free for ${first[1].pod}, which has waited longer and wants it for itself`;
+  return { code: 'noCapacity', detail: `${detail}${others}${promised}` };
 }
 
 /** What would be done for a request that read-only mode refuses. */

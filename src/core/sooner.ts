@@ -10,20 +10,26 @@ import { type PlacementPolicy, place, type Waiting } from './placement.ts';
 export type Stranded = Waiting & { readonly slot: number };
 export type Rescue = { readonly requestId: string; readonly from: number; readonly to: number };
 
-/** @param stranded oldest first */
+/**
+ * @param stranded oldest first
+ * @param waiting those that have no place at all: what is kept for one of them is nobody else's
+ */
 export function sooner(
   stranded: readonly Stranded[],
   enis: readonly EniSummary[],
   policy: PlacementPolicy,
   nowMs: number,
+  waiting: readonly Waiting[] = [],
 ): readonly Rescue[] {
   const found: Rescue[] = [];
+  const before = waiting.filter((one) => one.ownEni === true);
   let now = enis;
   for (const request of stranded) {
     if (!now.some(givesNow)) break;
     const { requestId, pod, slot: from, ownEni } = request;
     if (now.find((eni) => eni.slot === from)?.reserved?.some((one) => one.pod === pod) === true) continue;
-    const [move] = place([request], 0, now, policy, nowMs).moves;
+    const { moves } = place([...before, request], 0, now, policy, nowMs);
+    const move = moves.find((one) => one.type === 'assign' && one.requestId === requestId);
     if (move?.type !== 'assign' || move.slot === from || move.alsoCooling || move.alsoReserved === true) continue;
     const home = now.find((eni) => eni.slot === move.slot);
     if (home === undefined || !givesNow(home)) continue;

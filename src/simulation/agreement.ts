@@ -22,6 +22,7 @@ import { givesNow } from '../core/eni-summary.ts';
 import { place } from '../core/placement.ts';
 import { sameTotals, totalsOf } from '../core/pool.ts';
 import { podKey, sandboxKey } from '../core/sandbox.ts';
+import { checkTurns, isUnused } from './own-turns.ts';
 import type { Report } from './violation.ts';
 
 type Eni = SnapshotFrom<typeof eniMachine>;
@@ -62,6 +63,7 @@ export function checkAgreement(
   checkEnds(factory, fault);
   checkSurvey(factory, factoryTimers, nowMs, fault);
   checkHaste(factory, fault);
+  checkTurns(factory, fault);
   checkRestTimers(factory, fault);
   checkServed(enis, fault);
   // What came this very moment is placed, and told of, before the moment is over.
@@ -232,20 +234,21 @@ function checkStillness({ reclaim, reclaimRules, totals }: IdlePoolContext, faul
 function checkHaste({ context }: Factory, fault: Fault): void {
   const { enis, waiting, placed, usedSinceMs, vSwitches, nowMs } = context;
   const all = Object.values(enis);
-  const idle = all.find(givesNow);
-  // A pod that wants an ENI for itself may wait all the same: `checkPlan` knows for what.
-  const shared = waiting.filter((request) => request.ownEni !== true);
-  if (shared.length > 0 && idle !== undefined)
-    fault('4', `${shared.length} wait while eni:${idle.slot} has an idle address`);
-  const late = strandedOf(placed).find(
-    ({ slot, pod, ownEni }) =>
-      ownEni !== true &&
-      idle !== undefined &&
-      idle.slot !== slot &&
-      !enis[slot]?.reserved?.some((one) => one.pod === pod),
-  );
-  if (late !== undefined)
-    fault('4', `${late.pod} waits at eni:${late.slot} while eni:${idle?.slot} has an idle address`);
+  // A pod that wants an ENI for itself may wait all the same: `checkPlan` knows for what. What it waits for is not for who came later.
+  const longing = waiting.filter((request) => request.ownEni === true).map(({ sinceMs }) => sinceMs);
+  const idleFor = ({ sinceMs }: { readonly sinceMs: number }) =>
+    all.find((eni) => givesNow(eni) && !(isUnused(eni) && longing.some((one) => one <= sinceMs)));
+  for (const request of waiting.filter(({ ownEni }) => ownEni !== true)) {
+    const idle = idleFor(request);
+    if (idle !== undefined) fault('4', `${request.pod} waits while eni:${idle.slot} has an idle address`);
+  }
+  for (const late of strandedOf(placed)) {
+    const { slot, pod, ownEni } = late;
+    const idle = idleFor(late);
+    const returns = enis[slot]?.reserved?.some((one) => one.pod === pod) === true;
+    if (ownEni !== true && idle !== undefined && idle.slot !== slot && !returns)
+      fault('4', `${pod} waits at eni:${slot} while eni:${idle.slot} has an idle address`);
+  }
   const opened = all.filter(({ slot, phase }) => phase === 'opening' && usedSinceMs[slot] === nowMs);
   const scarce = vSwitches.some(({ free }) => free !== null);
   const small = opened

@@ -6,6 +6,7 @@ import { asksForOwnEni } from '../../src/core/own-eni.ts';
 import { type PlacementPolicy, place, type Waiting } from '../../src/core/placement.ts';
 import { totalsOf } from '../../src/core/pool.ts';
 import { shedPlan } from '../../src/core/shed-plan.ts';
+import { sooner } from '../../src/core/sooner.ts';
 
 const NOW = 10_000;
 const none: Counts = { idle: 0, offered: 0, bound: 0, cooling: 0, reserved: 0, leaving: 0, invalid: 0 };
@@ -119,4 +120,57 @@ t.test('a pod asks for an ENI of its own by the annotation or by the resource', 
   for (const text of ['', '0', 'false', 'False']) t.notOk(says(text), text);
   t.ok(asksForOwnEni({ annotations: {}, wantsEni: true }));
   t.notOk(asksForOwnEni({ annotations: { 'k8s.aliyun.com/pod-eni': 'true' } }));
+});
+
+t.test(
+  'placement: an ENI that nobody uses any more is kept for the pod that waits for it, from who came later',
+  async (t) => {
+    const first: Waiting = { ...own('a'), sinceMs: 10 };
+    const [before, after] = [waiting('b', { sinceMs: 9 }), waiting('c', { sinceMs: 11 })];
+    const busy = eni(0, { bound: 6 });
+    for (const free of [eni(1, { idle: 2, cooling: 1 }), eni(1, { cooling: 6 }), eni(1, { idle: 1, leaving: 1 })]) {
+      const told = moves([first, after], [busy, free], policy(2)).filter(({ type }) => type !== 'refuse');
+      t.strictSame(told, [], 'neither an idle address, nor one that rests, nor room');
+      t.match(moves([first, before], [busy, free], policy(2)), [{ type: 'assign', requestId: 'b', slot: 1 }]);
+      t.match(moves([after], [busy, free], policy(2)), [{ type: 'assign', requestId: 'c', slot: 1 }], 'nobody waits');
+    }
+    t.match(moves([first, after], [busy, eni(1, { cooling: 2 })], policy(2)), [
+      {
+        type: 'refuse',
+        requestId: 'c',
+        failure: { detail: /; eni-1 comes free for default\/a, which has waited longer/ },
+      },
+    ]);
+    t.match(
+      moves([first, after], [eni(0, { bound: 1, idle: 1 }), eni(1, { cooling: 2 })], policy(2)),
+      [{ type: 'assign', requestId: 'c', slot: 0 }],
+      'where there is another place, that is taken',
+    );
+    t.match(
+      moves([first, after], [busy, eni(1, { cooling: 2 }), eni(2, { cooling: 1 })], policy(3)),
+      [{ type: 'assign', requestId: 'c', slot: 1 }],
+      'of two the one that is free the sooner is kept',
+    );
+    t.match(
+      moves([first, after], [busy, eni(1, { cooling: 2 })], policy(3)),
+      [
+        { type: 'assign', requestId: 'c', slot: 1 },
+        { type: 'open', requestIds: ['a'] },
+      ],
+      'none is kept where one can be opened',
+    );
+    t.strictSame(
+      place([first], 4, [eni(1, { cooling: 2 })], policy(1), NOW).moves.filter(({ type }) => type === 'grow'),
+      [],
+      'nor does the pool grow there',
+    );
+  },
+);
+
+t.test('placement: who waits for a call at another ENI is not moved to one that is kept', async (t) => {
+  const stranded = { ...waiting('c', { sinceMs: 11 }), slot: 0 };
+  const enis = [eni(0, { bound: 4 }, { queued: 1, arriving: 1 }), eni(1, { idle: 1, cooling: 1 })];
+  const first: Waiting = { ...own('a'), sinceMs: 10 };
+  t.strictSame(sooner([stranded], enis, policy(2), NOW, [first]), []);
+  t.strictSame(sooner([stranded], enis, policy(2), NOW, []), [{ requestId: 'c', from: 0, to: 1 }]);
 });

@@ -1,7 +1,16 @@
 import t from 'tap';
-import { type AnyActorRef, createActor, type EventObject, fromCallback, fromPromise, setup } from 'xstate';
+import {
+  type AnyActorRef,
+  createActor,
+  type EventObject,
+  fromCallback,
+  fromPromise,
+  type SnapshotFrom,
+  setup,
+} from 'xstate';
 import { timed } from '../../actors/timed.ts';
 import type { EniSummary } from '../../src/core/eni-summary.ts';
+import { checkTurns } from '../../src/simulation/own-turns.ts';
 import type { At } from '../../statecharts/at.ts';
 import { contextOf, type EniContext, type EniInput, summaryOf } from '../../statecharts/eni-context.ts';
 import { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
@@ -119,6 +128,7 @@ function stage({ survey, looks = [], ...more }: Partial<EniFactoryInput> & Stage
       actor.send({ type: `xstate.error.actor.eni:${slot}`, actorId: `eni:${slot}`, error: new Error('it threw') }),
     told: (name: string, type: string) => (heard[name] ?? []).filter((event) => event.type === type),
     context: () => actor.getSnapshot().context as EniFactoryContext,
+    snapshot: () => actor.getSnapshot() as SnapshotFrom<typeof eniFactoryMachine>,
     stop: () => root.stop(),
   };
 }
@@ -378,4 +388,54 @@ t.test('eniFactory: openings that fail in a row wait longer, also when only the 
   }
   t.same(waits, [100, 200, 400, 800, 1_000]);
   t.equal(on.told('idlePool', 'growFailed').length, 5);
+});
+
+t.test(
+  'eniFactory: an ENI that nobody uses any more goes to the pod that waits for it, not to who came later',
+  async (t) => {
+    const on = stage({ eniCap: 1 });
+    t.teardown(on.stop);
+    const faults: string[] = [];
+    const look = (snapshot = on.snapshot()) => checkTurns(snapshot, (_invariant, what) => faults.push(what));
+    on.allocate('first');
+    on.report(0, { phase: 'ready', arriving: 0, counts: { ...counts, cooling: 1 } });
+    on.send({ type: 'withdraw', requestId: 'r-first', atMs: 1 });
+    on.send({ type: 'allocate', requestId: 'r-own', ...holder('own'), ownEni: true, untilMs: 10_000, atMs: 2 });
+    on.send({ type: 'reconsider', atMs: 2 });
+    t.match(on.context().reasons.get('r-own'), /eni-0 has no pod, and is not free as a whole yet/);
+    look();
+    const before = on.told('eni:0', 'assign').length;
+    on.allocate('later', 10_000, 3);
+    on.report(0, { phase: 'ready', arriving: 0, counts: { ...counts, idle: 1, cooling: 1 } });
+    look();
+    t.equal(on.told('eni:0', 'assign').length, before, 'nobody is sent there');
+    const refused = on.told('leases', 'refused');
+    t.match(refused, [{ sandbox: 'c-later/eth0', failure: { detail: /eni-0 comes free for default\/own/ } }]);
+    t.equal(refused.length, 1);
+    on.report(0, { phase: 'ready', arriving: 0, sheddable: 0, counts: { ...counts, idle: 1 } });
+    t.match(on.told('eni:0', 'assign').slice(before), [{ requestId: 'r-own', ownEni: true }]);
+    look();
+    t.strictSame(faults, []);
+    t.same(on.errors, []);
+  },
+);
+
+t.test('simulation: that who came later is sent to an ENI which another waits for is found', async (t) => {
+  const on = stage({ eniCap: 1 });
+  t.teardown(on.stop);
+  const faults: string[] = [];
+  const look = (snapshot: SnapshotFrom<typeof eniFactoryMachine>) =>
+    checkTurns(snapshot, (_invariant, what) => faults.push(what));
+  on.allocate('first');
+  on.report(0, { phase: 'ready', arriving: 0, counts: { ...counts, cooling: 1 } });
+  on.send({ type: 'withdraw', requestId: 'r-first', atMs: 1 });
+  on.send({ type: 'allocate', requestId: 'r-own', ...holder('own'), ownEni: true, untilMs: 10_000, atMs: 2 });
+  on.send({ type: 'reconsider', atMs: 2 });
+  look(on.snapshot());
+  const now = on.snapshot();
+  const request = { requestId: 'r-later', ...holder('later'), sinceMs: 3, untilMs: 10_000, nth: 9 };
+  const placed = { ...now.context.placed, 'r-later': { slot: 0, request, granted: false, waits: false } };
+  look({ ...now, context: { ...now.context, placed } } as typeof now);
+  t.match(faults, [/default\/own waits for eni:0, and default\/later, which came later, was sent there/]);
+  t.equal(faults.length, 1);
 });
