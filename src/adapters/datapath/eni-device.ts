@@ -4,6 +4,7 @@
  * Its only global IPv4 address is the node's, as /32: the ENI's own primary address belongs to a pod like any other, and on
  * the device the kernel would answer for it. Source: Terway's policy route; cases/field P1 (a guest's DHCP client puts it there).
  */
+import { EnactorError } from '../../core/errors.ts';
 import { familyOf } from '../../core/ip.ts';
 import type { EniDeviceWanted } from '../../ports/kernel.ts';
 import type { Link } from '../netlink/link.ts';
@@ -23,9 +24,21 @@ export function findEniLink(host: Netlink, mac: string, kinds: readonly EniKind[
   return eniLinkIn(host.links(), mac, kinds);
 }
 
+/** To be set up: of two that may be it neither is touched. Throws EnactorError `device` that names both. Source: cases/bugs B32. */
+export function onlyEniLink(host: Netlink, mac: string, kinds: readonly EniKind[]): Link | null {
+  const [link = null, ...others] = eniLinksIn(host.links(), mac, kinds);
+  if (link === null || others.length === 0) return link;
+  const names = [link, ...others].map(({ name }) => name).join(' and ');
+  throw new EnactorError('device', `ENI ${mac}: ${names} have its MAC, and which of them it is cannot be told`);
+}
+
 export function eniLinkIn(links: readonly Link[], mac: string, kinds: readonly EniKind[]): Link | null {
+  return eniLinksIn(links, mac, kinds)[0] ?? null;
+}
+
+function eniLinksIn(links: readonly Link[], mac: string, kinds: readonly EniKind[]): readonly Link[] {
   const wanted = mac.toLowerCase();
-  return links.find((link) => link.mac === wanted && !link.loopback && isKind(link, kinds)) ?? null;
+  return links.filter((link) => link.mac === wanted && !link.loopback && isKind(link, kinds));
 }
 
 function isKind(link: Link, kinds: readonly EniKind[]): boolean {

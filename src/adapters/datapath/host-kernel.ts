@@ -20,7 +20,7 @@ import { Netlink } from '../netlink/netlink.ts';
 import { deleteRoute } from '../netlink/wire/route.ts';
 import { deleteRule } from '../netlink/wire/rule.ts';
 import { mayBeDrift } from './drift-signs.ts';
-import { type EniKind, eniLinkIn, findEniLink, prepareEniLink } from './eni-device.ts';
+import { type EniKind, eniLinkIn, findEniLink, onlyEniLink, prepareEniLink } from './eni-device.ts';
 import { hostSettings } from './host-drift.ts';
 import { GONE } from './host-veth.ts';
 import { HostView } from './host-view.ts';
@@ -116,7 +116,7 @@ export class HostKernel implements Kernel {
 
   /** null while no such device exists. */
   #setUpNow(host: Netlink, wanted: EniDeviceWanted): EniDevice | null {
-    const link = findEniLink(host, wanted.mac, this.#kinds);
+    const link = onlyEniLink(host, wanted.mac, this.#kinds);
     if (link === null) return null;
     const mac = wanted.mac.toLowerCase();
     const routeTable = pickRouteTable({

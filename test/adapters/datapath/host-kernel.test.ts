@@ -54,14 +54,6 @@ test('host kernel: only allowed kinds of device are ENIs, and waiting can be abo
   t.match(host.ip('link', 'show', 'eth1'), /state DOWN/, 'the veth was left alone');
 });
 
-test('host kernel: a device that comes later is found', { skip }, async (t) => {
-  const host = new TestNamespace(t, 'host');
-  const waiting = host.run(() => new HostKernel(libc, lab).setUpEni(wantedOf(), never));
-  await new Promise((resolve) => setTimeout(resolve, 60));
-  const ifindex = plugIn(host);
-  t.strictSame(await waiting, { ifindex, name: 'eth1', routeTable: 1000 + ifindex });
-});
-
 test('host kernel: a table that others use is passed over, a promised one too', { skip }, async (t) => {
   const host = new TestNamespace(t, 'host');
   const first = plugIn(host);

@@ -1,7 +1,7 @@
 /**
  * F2, B32: an ENI that is a network card and no veth, found by its MAC among others that have it too, and pods with ipvlan slaves of it, in a virtual
  * machine, since this machine's kernel may have neither. The daemon's hand and the plugin's are the product's own, compiled by Bun as the plugin is.
- * The table of all paths over ipvlan is ipvlan-paths.long.ts.
+ * The table of all paths over ipvlan is f02-ipvlan-paths.long.ts.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
