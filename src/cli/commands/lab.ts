@@ -2,6 +2,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { DAEMON_MODES } from '../../core/daemon-mode.ts';
 import { POD_MODES } from '../../lab/checks/pod-modes.ts';
+import { PROXY_FORMS } from '../../lab/services/kube-proxy.ts';
 import { type AddCommand, countTo, examples, outputOption } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import {
@@ -165,8 +166,18 @@ Examples:
         .choices(POD_MODES)
         .default(['veth', 'VPCIP', 'VPCENI']),
     )
+    .addOption(
+      new Option(
+        '--proxy <form...>',
+        'forms of kube-proxy; ipvs needs a kernel that has it; its table is printed, and put nowhere',
+      )
+        .choices([...PROXY_FORMS, 'ipvs'])
+        .default(PROXY_FORMS),
+    )
     .option('--patience <n>', 'wait so many times as long, on a slow machine', countTo(100), 1)
-    .action(async ({ into, pods, patience }) => done(await labPaths({ into: into ?? null, modes: pods, patience })));
+    .action(async ({ into, pods, proxy, patience }) =>
+      done(await labPaths({ into: into ?? null, modes: pods, forms: proxy, patience })),
+    );
 
   lab
     .command('exec')

@@ -3,6 +3,8 @@ import type { Family } from '../../core/ip.ts';
 import { PROXY_FORMS, type ProxyForm } from '../services/kube-proxy.ts';
 import { SERVICE_PATHS, type ServicePath } from './service-paths.ts';
 
+const FORMS: readonly ProxyForm[] = [...PROXY_FORMS, 'ipvs'];
+
 /** What one try showed; `path` by its words alone, so that it may come from another process. */
 export type Seen = {
   readonly path: Pick<ServicePath, 'words'>;
@@ -37,7 +39,7 @@ function cellOf(words: string, all: readonly Seen[]): string {
     return byFamily
       .flatMap(({ family, answers: [one] }) => (one === undefined ? [] : `IPv${family} ${one}`))
       .join(', ');
-  return PROXY_FORMS.flatMap((form) =>
+  return FORMS.flatMap((form) =>
     tried.filter((one) => one.form === form).map((one) => `${form} IPv${one.family} ${told(one)}`),
   ).join(', ');
 }

@@ -9,6 +9,7 @@
  */
 import type { Family } from '../../core/ip.ts';
 import { CLOUD_SERVICES, INTERNET, NAT_GATEWAY, OUTSIDE } from '../edge/edge.ts';
+import type { ProxyForm } from '../services/kube-proxy.ts';
 import { isDirect, type PodMode, sharesEnis } from './pod-modes.ts';
 import { type ServiceName, WITH, WITHOUT } from './service-scene.ts';
 
@@ -108,8 +109,19 @@ export const SERVICE_PATHS: readonly ServicePath[] = [
   { ...path('pod to a cloud service in 100.64.0.0/10', 'pod', place(CLOUD_SERVICES), CLOUD_SERVICES), families: [4] },
 ];
 
-/** Those of the mode, with what should become of them there. */
-export function servicePaths(mode: PodMode): readonly ServicePath[] {
+/** Those of the mode and the proxy, with what should become of them there. */
+export function servicePaths(mode: PodMode, form: ProxyForm = 'iptables'): readonly ServicePath[] {
+  const paths = pathsIn(mode);
+  if (form !== 'ipvs') return paths;
+  return paths.map((path) =>
+    LOST_BY_IPVS.includes(path.words) ? { ...path, expected: { 4: 'dropped', 6: 'dropped' } } : path,
+  );
+}
+
+/** The node itself asks by the service's address, which is its own, and kube-proxy masquerades nothing by policy Local (ipvs-rules.ts). */
+const LOST_BY_IPVS: readonly string[] = ['node without a backend to external IP, Local'];
+
+function pathsIn(mode: PodMode): readonly ServicePath[] {
   if (mode === 'veth') return SERVICE_PATHS;
   const rows = sharesEnis(mode) ? SERVICE_PATHS : SERVICE_PATHS.filter(({ words }) => !words.includes('same ENI'));
   const others = isDirect(mode) ? DIRECT : IN_POD_CIDR;

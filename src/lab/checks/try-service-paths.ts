@@ -62,7 +62,7 @@ export type Tries = { readonly paths?: readonly ServicePath[]; readonly patience
 export async function tryForm(
   scene: Scene,
   form: ProxyForm,
-  { paths = servicePaths(scene.mode), patience = 1 }: Tries = {},
+  { paths = servicePaths(scene.mode, form), patience = 1 }: Tries = {},
 ): Promise<FormVerdict> {
   const { lab } = scene;
   const before = lab.refused();

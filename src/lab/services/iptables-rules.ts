@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import type { LocalTraffic, ProxyNode } from './local-traffic.ts';
 import type { Endpoint, ServicePort } from './service-port.ts';
 
-const MASQUERADE_MARK = '0x4000';
+export const MASQUERADE_MARK = '0x4000';
 
 /** Of iptables-save's form, without the jumps from the built-in chains (IPTABLES_JUMPS). */
 export function iptablesRules(ports: readonly ServicePort[], node: ProxyNode, family: 4 | 6): string {
@@ -99,7 +99,7 @@ const FILTER_CHAINS = [
 const NAT_CHAINS = ['KUBE-NODEPORTS', 'KUBE-SERVICES', 'KUBE-MARK-MASQ', 'KUBE-POSTROUTING'];
 const LOCALNET_RULE = `-A KUBE-FIREWALL ${said('block incoming localnet connections')} -d 127.0.0.0/8 ! -s 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP`;
 
-function jump(table: string, chain: string, target: string, comment: string | null, fresh: boolean): Jump {
+export function jump(table: string, chain: string, target: string, comment: string | null, fresh: boolean): Jump {
   const parts = [
     ...(fresh ? ['-m conntrack --ctstate NEW'] : []),
     ...(comment === null ? [] : [said(comment)]),
@@ -209,7 +209,7 @@ function ofPods(local: LocalTraffic, { family }: ServicePort): string {
   return local.by === 'clusterCidr' ? `-s ${local.cidrs[family]}` : `-i ${local.prefix}+`;
 }
 
-function ofOthers(local: LocalTraffic, port: ServicePort): string {
+export function ofOthers(local: LocalTraffic, port: ServicePort): string {
   return `! ${ofPods(local, port)}`;
 }
 
@@ -217,15 +217,15 @@ function refusal(port: ServicePort, why: string, what: string): string {
   return `-A KUBE-EXTERNAL-SERVICES ${said(`${port.title} ${why}`)} ${what} -j`;
 }
 
-function to(port: ServicePort, ip: string): string {
+export function to(port: ServicePort, ip: string): string {
   return `${match(port)} -d ${ip} --dport ${port.port}`;
 }
 
-function match({ protocol }: ServicePort): string {
+export function match({ protocol }: ServicePort): string {
   return `-m ${protocol} -p ${protocol}`;
 }
 
 /** kube-proxy quotes what has a blank. */
-function said(text: string): string {
+export function said(text: string): string {
   return `-m comment --comment ${text.includes(' ') ? `"${text}"` : text}`;
 }
