@@ -168,7 +168,11 @@ export class Kubelet {
         container.pendingAdds -= 1;
         const { code, detail } = failureOf(thrown);
         this.#trace.line(nodeIndex, id, `ADD ${code}`, this.#clock.nowMs());
-        if (node.defective) return null;
+        if (node.defective) {
+          // What it holds is for its DEL to tell.
+          container.unsure = true;
+          return null;
+        }
         if (code === 'internal') this.#report('alive', `ADD of ${id} answered ${code}: ${detail}`);
         // Nobody is told that it was given up who has not given up.
         const givenUp = aborter.signal.aborted || order < container.lastDel || !node.serving;
