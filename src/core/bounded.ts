@@ -15,7 +15,9 @@ export type Bounds = {
 
 export const usualBounds: Bounds = { depth: 6, items: 64, chars: 512 };
 
-const SECRET = /secret|password|credential|authorization|access_?key|security_?token|private_?key/i;
+const SECRET = /secret|password|authorization|access_?key|security_?token|private_?key/i;
+/** Of these a report tells where they come from and until when: in an object what is secret has a name of its own. */
+const CREDENTIALS = /credential/i;
 const HIDDEN = '******';
 const DEEPER = '…';
 
@@ -47,10 +49,14 @@ function listOf(items: readonly unknown[], bounds: Bounds, depth: number): unkno
 function objectOf(value: object, bounds: Bounds, depth: number): Record<string, unknown> {
   const entries = Object.entries(value);
   const shown = entries.slice(0, bounds.items).map(([key, item]): [string, unknown] => {
-    return [key, SECRET.test(key) ? HIDDEN : boundedAt(item, bounds, depth - 1)];
+    return [key, isHidden(key, item) ? HIDDEN : boundedAt(item, bounds, depth - 1)];
   });
   const more = entries.length - shown.length;
   return Object.fromEntries(more > 0 ? [...shown, ['…', `${more} more`]] : shown);
+}
+
+function isHidden(key: string, item: unknown): boolean {
+  return SECRET.test(key) || (CREDENTIALS.test(key) && (typeof item !== 'object' || Array.isArray(item)));
 }
 
 function cutText(text: string, chars: number): string {

@@ -71,6 +71,7 @@ const labConfig = {
   max_pool_size: 3,
   eni_min_age: '0s',
   cool_down: '3s',
+  hold_down: '10s',
   pool_period: '2s',
   describe_period: '200ms',
   backoff: '200ms',

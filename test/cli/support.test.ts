@@ -6,8 +6,11 @@ import t, { type Test } from 'tap';
 import { debugServer } from '../../src/adapters/http/debug-server.ts';
 import { bindUnixSocket } from '../../src/adapters/http/unix-socket.ts';
 import { LogTap } from '../../src/adapters/logging/log-tap.ts';
+import { reportLines } from '../../src/cli/node-status.ts';
 import { differences, gathered } from '../../src/cli/support.ts';
+import { bounded } from '../../src/core/bounded.ts';
 import { parseBundle, whyNoReplay } from '../../src/core/support-bundle.ts';
+import { plain } from '../../src/lab/view/paint.ts';
 import { eventually, type OneNode, oneNode } from '../actors/one-node.ts';
 
 async function socketOf(t: Test, lab: OneNode): Promise<string> {
@@ -42,6 +45,17 @@ t.test('support: a bundle taken after a planted failure replays to the same fail
   t.equal(whyNoReplay(bundle), null);
   t.ok(bundle.whys.length > 0, 'it tells why pods wait');
   t.match(bundle.report.enis[0]?.lastFailure, /IpNotEnough/);
+
+  const cloud = {
+    credentials: { source: 'config', from: 'access_key', untilMs: null, failure: null },
+    ...{ clockSkewMs: 0, resting: [], securityGroups: { lookedMs: 1, findings: [], failure: null } },
+  };
+  const told = bounded({ ...bundle.report, cloud }) as unknown as typeof bundle.report;
+  t.match(
+    reportLines(told, Date.now(), plain).join('\n'),
+    /credentials from access_key \(config\)/,
+    'and can be shown',
+  );
 
   const read = parseBundle(text) as unknown as typeof bundle;
   t.strictSame(await differences(read), [], 'the very same, failures included');

@@ -9,6 +9,14 @@ t.test('bounded: what is named like a secret is masked, at any depth', async (t)
   t.match(shown, /"accessKeySecret":"\*{6}"/);
 });
 
+t.test('bounded: where credentials come from is told, they are not', async (t) => {
+  const told = { credentials: { source: 'ram_role', untilMs: 5, failure: null } };
+  t.strictSame(bounded(told), told);
+  const leaking = { credentials: { accessKeyId: 'S1', accessKeySecret: 'S2', securityToken: 'S3' } };
+  t.notMatch(JSON.stringify(bounded(leaking)), /S[123]/);
+  t.strictSame(bounded({ credential: 'S1', credentials: ['S1'] }), { credential: '******', credentials: '******' });
+});
+
 t.test('bounded: long lists, long texts and deep values are cut, and say so', async (t) => {
   const bounds = { depth: 3, items: 2, chars: 4 };
   t.strictSame(bounded({ list: [1, 2, 3], text: 'abcdef' }, bounds), { list: [1, 2, '… 1 more'], text: 'abcd…' });

@@ -88,7 +88,7 @@ const families: Readonly<Record<string, (asked: Asked) => Answer>> = {
     ),
   '/v1/enis/': ({ actors, rest }) =>
     found(
-      actors.report().enis.find(({ actor, eniId }) => actor === rest || eniId === rest),
+      actors.report().enis.find(({ actor, eniId, device }) => [actor, eniId, device].includes(rest)),
       `ENI ${rest}`,
     ),
 };

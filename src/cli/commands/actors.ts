@@ -17,7 +17,7 @@ export const actorsCommand: AddCommand = (enactor, done) => {
       examples(
         'enactor actors',
         'enactor actors eni:0                 its state, its context, and what it would hear of',
-        'enactor actors -o json | jq -r ".[] | select(.chart == "lease").path"',
+        `enactor actors -o json | jq -r '.[] | select(.chart == "lease").path'`,
       ),
     )
     .action(async (path: string | undefined, options) => {

@@ -13,7 +13,7 @@ import { debugSocketOf, withNode } from '../which-node.ts';
 export const eniCommand: AddCommand = (enactor, done) => {
   withNode(enactor.command('eni'))
     .description('the ENIs of a node: state, device, and how many of their addresses are in which state')
-    .argument('[name]', 'one of them in full, by its id or its actor, such as eni:0')
+    .argument('[name]', 'one of them in full, by its id, its device or its actor, such as eni:0')
     .addOption(outputOption())
     .addHelpText('after', examples('enactor eni', 'enactor eni eni:0', 'enactor eni eni-bp1abc -o yaml'))
     .action(async (name: string | undefined, options) => {

@@ -23,7 +23,7 @@ export const eventsCommand: AddCommand = (enactor, done) => {
       `${examples(
         'enactor events',
         'enactor events --actor node/eniFactory/eni:0',
-        'enactor events -o json | jq -c "select(.kind == "state")"',
+        `enactor events -o json | jq -c 'select(.kind == "state")'`,
         'enactor events --log',
       )}
 

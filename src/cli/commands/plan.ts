@@ -31,7 +31,7 @@ export const planCommand: AddCommand = (enactor, done) => {
     .addHelpText(
       'after',
       examples(
-        'enactor plan --type ecs.g7.xlarge --pods 40 --churn 20/min',
+        'enactor plan --type ecs.g7.xlarge --pods 30 --churn 20/min',
         'enactor plan --type ecs.g7.4xlarge --pods 110 --burst 30 --nodes 50 --dual',
         'enactor plan --enis 6 --per-eni 20 --pods 90',
       ),
