@@ -1,6 +1,6 @@
 /**
  * B32: an ENI's device is found by its MAC, whatever else has it, whatever it is called and however late it comes. Here ENIs are veths, as in the lab; a
- * network card among devices that have its MAC is test/vm/f02-b32-eni-devices.test.ts.
+ * network card among devices that have its MAC is test/vm/f02-b32-eni-devices.long.ts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'tap';

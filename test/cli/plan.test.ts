@@ -33,7 +33,6 @@ t.test('plan: says whether it fits by its exit code, and what would', async (t) 
 t.test('plan: bad input names the option', async (t) => {
   for (const [args, said] of [
     [['--type', 'ecs.none', '--pods', '3'], /ecs\.none is not among the \d+ types.*--enis and --per-eni/],
-    [['--type', 'ecs.g7.large', '--pods', '0'], /--pods.*1 to/],
     [['--type', 'ecs.g7.large', '--pods', '3', '--churn', '20'], /--churn.*20\/min/],
   ] as const) {
     const { status, stderr } = enactor('plan', ...args);
@@ -46,7 +45,6 @@ t.test('simulate: the command passes its options on, and the exit code back', as
   const run = enactor('simulate', '--seeds', '1', '--seed', '5', '--steps', '100', '--json');
   t.equal(run.status, 0, run.stderr);
   t.strictSame(JSON.parse(run.stdout).violations, []);
-  t.equal(enactor('simulate', '--seeds', 'x').status, 2);
   const help = enactor('simulate', '--help');
   t.equal(help.status, 0);
   t.match(help.stdout, /--seeds[\s\S]*--trace/);
