@@ -281,8 +281,17 @@ export const eniFactoryMachine = setup({
           }),
         },
       },
-      // The ENI that gives it reports, and the pool hears of both then.
-      { guard: 'anyIdle', actions: ['lineUp', 'plan'] },
+      // The ENI that gives it reports, and the pool hears of both then; what is idle may be kept for somebody else.
+      {
+        guard: 'anyIdle',
+        actions: [
+          'lineUp',
+          'plan',
+          enqueueActions(({ context, enqueue }) => {
+            if (context.waiting.length > 0) enqueue('tellPool');
+          }),
+        ],
+      },
       { actions: ['lineUp', 'planSoon'] },
     ],
     giveUp: {
@@ -290,10 +299,13 @@ export const eniFactoryMachine = setup({
         { type: 'refuse', params: ({ context, event }) => ({ request: event, failure: whyNothing(context, event) }) },
         enqueueActions(({ context, event, enqueue }) => {
           const { [event.requestId]: placed, ...rest } = context.placed;
+          const own = context.waiting.some(({ requestId, ownEni }) => requestId === event.requestId && ownEni === true);
           enqueue.assign({
             placed: rest,
             waiting: context.waiting.filter((request) => request.requestId !== event.requestId),
           });
+          // The ENI that was kept for it is everybody's again.
+          if (own) enqueue('plan');
           const eni = eniAt(context.enis, placed?.slot);
           // A grant that nobody took, since it crossed this or its lease died of it, is taken back.
           const type = placed?.granted ? 'withdraw' : 'cancel';

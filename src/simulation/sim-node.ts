@@ -465,8 +465,12 @@ export class SimNode {
 
   /** Addresses that the factory may still give out at once. */
   #idle(): number {
-    const enis = (this.snapshot('eniFactory')?.context.enis ?? {}) as Readonly<Record<number, EniSummary>>;
-    const usable = Object.values(enis).filter(givesNow);
+    const context = this.snapshot('eniFactory')?.context as EniFactoryContext | undefined;
+    if (context === undefined) return 0;
+    // An ENI that nobody uses may be kept for a pod that wants it for itself.
+    const kept = context.waiting.some(({ ownEni }) => ownEni === true);
+    const isUsed = ({ counts }: EniSummary): boolean => counts.offered + counts.bound + counts.reserved > 0;
+    const usable = Object.values(context.enis).filter((eni) => givesNow(eni) && (!kept || isUsed(eni)));
     return usable.reduce((sum, { counts }) => sum + counts.idle, 0);
   }
 
