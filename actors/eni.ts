@@ -217,7 +217,9 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
       }),
       tearDownEni: fromPromise(({ input }) =>
         call('tear down device', { mac: input.mac }, async () => {
-          if (input.routeTable !== null) await kernel.tearDownEni({ mac: input.mac, routeTable: input.routeTable });
+          // A device that is in a pod, or has not been seen since the start, has no table.
+          const { mac, routeTable } = input;
+          if (routeTable !== null && routeTable !== 0) await kernel.tearDownEni({ mac, routeTable });
         }),
       ),
       detachEni: fromPromise(({ input, signal }) =>

@@ -29,12 +29,12 @@ export function checkTurns({ context, children }: Factory, fault: (invariant: st
     const ref = children[eniId(slot)];
     if (ref === undefined) continue;
     const before = longing.find(({ requestId }) => requestId === longedFor.get(ref));
-    const later = Object.values(placed).find(
-      ({ slot: where, request }) =>
-        before !== undefined && where === slot && request.sinceMs > before.sinceMs && request.ownEni !== true,
-    );
-    if (later !== undefined)
-      fault('4', `${before?.pod} waits for eni:${slot}, and ${later.request.pod}, which came later, was sent there`);
+    const here = Object.values(placed).filter((one) => one.slot === slot && one.request.ownEni !== true);
+    const [later] = here;
+    // Where somebody older began, or a place has come free meanwhile, others may follow.
+    const isTurned = before !== undefined && here.every(({ request }) => request.sinceMs > before.sinceMs);
+    if (isTurned && later !== undefined && all.length >= policy.maxEnis)
+      fault('4', `${before.pod} waits for eni:${slot}, and ${later.request.pod}, which came later, was sent there`);
     const [first] = longing;
     if (noOther && first !== undefined && unused.some((eni) => eni.slot === slot)) longedFor.set(ref, first.requestId);
     else longedFor.delete(ref);
