@@ -109,12 +109,12 @@ export class Kubelet {
     return this.#pending.filter((pending) => pending.node === node && pending.asks).length;
   }
 
-  #wantsOwn(id: string): boolean {
+  wantsOwn(id: string): boolean {
     return this.#ownEnis && isOneInFive(id);
   }
 
   #sandboxOf(id: string): Sandbox {
-    return { ...sandboxOf(id), ...(this.#wantsOwn(id) && { ownEni: true as const }) };
+    return { ...sandboxOf(id), ...(this.wantsOwn(id) && { ownEni: true as const }) };
   }
 
   /** Containers that hold an address, or may, on a node. */
@@ -207,7 +207,7 @@ export class Kubelet {
     const halves = halvesOf(lease.grant.address);
     const { mac, device } = lease.grant.eni;
     const ownMac = lease.sandbox.ownEni === true ? mac.toLowerCase() : null;
-    if (ownMac === null && this.#wantsOwn(container.id))
+    if (ownMac === null && this.wantsOwn(container.id))
       this.#report('own', `${container.id} asked for an ENI of its own and was given an address of one that is shared`);
     node.devices.podMade(sandboxOf(container.id), halves, device.routeTable, isMarked(container.id), ownMac);
     if (container.halfGone !== 'lingers')

@@ -154,6 +154,8 @@ export class SimNode {
   readonly #options: SimNodeOptions;
   readonly #chance: Seeded;
   #dirty = false;
+  /** A change of the settings is under way. */
+  #taking = false;
   /** Actors that were made to die and are there yet, or whose death the process does not outlive. */
   readonly #doomed = new Set<AnyActorRef>();
   /** When a supervisor was made to die: the process has to end by itself. */
@@ -224,6 +226,7 @@ export class SimNode {
     this.#actors.clear();
     this.#children = [];
     this.defective = false;
+    this.#taking = false;
     this.#doomed.clear();
     this.#diedMs = null;
     this.#wounded = false;
@@ -415,23 +418,26 @@ export class SimNode {
   change(changed: Changed): void {
     this.settings = { ...this.settings, ...changed };
     this.#options.trace.line(this.index, 'process', 'settings', this.life.nowMs());
-    void this.#takeSettings(this.life);
+    // As the daemon does: one change after the other.
+    if (!this.#taking) void this.#takeSettings(this.life);
   }
 
   async #takeSettings(life: Life): Promise<void> {
     const { system, settings } = this;
     if (life.over || life !== this.life || system === null) return;
+    this.#taking = true;
     try {
       await system.changeSettings(settings, new AbortController().signal);
       const taken = (this.snapshot('node')?.context as NodeContext | undefined)?.settings;
       if (life === this.life && !life.over && !this.#wounded && this.settings === settings && taken !== settings)
         this.#options.report('alive', `node ${this.index + 1} was told its settings, and goes by others`);
     } catch {
-      // Where another change came meanwhile, that one sees to it.
-      life.after(CHANGE_RETRY_MS, () => {
-        if (this.settings === settings) void this.#takeSettings(life);
-      });
+      life.after(CHANGE_RETRY_MS, () => void this.#takeSettings(life));
+      return;
     }
+    if (life !== this.life) return;
+    this.#taking = false;
+    if (this.settings !== settings) void this.#takeSettings(life);
   }
 
   /** Refused while those who would be told are not there. */

@@ -241,7 +241,11 @@ export class World {
       const room = this.#roomOf(node);
       if (room <= 0) continue;
       let answered = false;
-      void this.kubelet.add(node.index, `last-${node.index}`, 110_000, null).then((lease) => {
+      // One that is content with an address: room for others is none for a pod that wants an ENI.
+      const names = ['last', 'end', 'final', 'ultimate'].map((word) => `${word}-${node.index}`);
+      const name = names.find((one) => !this.kubelet.wantsOwn(one));
+      if (name === undefined) continue;
+      void this.kubelet.add(node.index, name, 110_000, null).then((lease) => {
         answered = lease !== null;
       });
       await this.#settled();
