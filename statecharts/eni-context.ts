@@ -143,6 +143,8 @@ function revivedContext(fresh: EniContext, { dead, eniId, promised, heard, failu
     device: null,
     queue: [],
     growBy: 0,
+    // It may have died of the very message that told it other ones.
+    times: fresh.times,
     // Its Create may be under way: it is made once more as it was.
     arriving: known.eniId === null ? known.arriving : 0,
     doubtful: known.doubtful || known.eniId === null,
