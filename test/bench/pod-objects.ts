@@ -7,7 +7,9 @@ import { execFileSync } from 'node:child_process';
 type Row = Readonly<Record<string, unknown>>;
 
 const show = (...args: readonly string[]): readonly Row[] =>
-  JSON.parse(execFileSync('ip', ['-json', '-4', ...args], { encoding: 'utf8' }) || '[]') as readonly Row[];
+  JSON.parse(
+    execFileSync('ip', ['-json', '-4', ...args], { encoding: 'utf8', maxBuffer: 2 ** 28 }) || '[]',
+  ) as readonly Row[];
 
 const pick = (row: Row, ...keys: readonly string[]) =>
   Object.fromEntries(keys.filter((key) => row[key] !== undefined).map((key) => [key, row[key]]));
