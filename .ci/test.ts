@@ -6,7 +6,7 @@
  * .tap/last-run.tap. The exit code is tap's own; a run without a single assertion is a failure. Run by Bun, which reads
  * TypeScript as it is; the tests themselves run under the `node` of the path.
  */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createWriteStream, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type FileSummary, readTap, type Skip } from './tap-summary.ts';
@@ -74,7 +74,20 @@ function testsIn(argument: string): readonly string[] {
   return names.filter((name) => name.endsWith('.test.ts')).map((name) => join(argument, name));
 }
 
+/**
+ * tap is built anew when .taprc names other plugins than it was built with, which is so after `npm ci`. It would do so itself, but too
+ * late: the runner that finds it out goes on with the loaders of the old ones, and that costs each process seconds.
+ */
+function buildTap(): void {
+  const signature = "import { t } from 'tap'; console.log(t.pluginSignature)";
+  const builtWith = execFileSync('node', ['--input-type=module', '--eval', signature], { encoding: 'utf8' });
+  if (!builtWith.includes('@tapjs/typescript')) return;
+  print('tap is built with the plugins of .taprc');
+  execFileSync('node_modules/.bin/tap', ['build'], { stdio: ['ignore', 'ignore', 'inherit'] });
+}
+
 const startedMs = Date.now();
+buildTap();
 mkdirSync('.tap', { recursive: true });
 const raw = createWriteStream(RAW_PATH);
 const tap = spawn(
