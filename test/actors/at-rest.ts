@@ -5,7 +5,7 @@ import { eventually, type OneNode } from './one-node.ts';
 const CALM_MS = 120;
 
 /** Waits until no ENI actor is busy and no call has come for a while; fails when that does not happen. */
-export async function atRest(lab: OneNode, withinMs = 5_000): Promise<void> {
+export async function atRest(lab: OneNode, withinMs = 20_000): Promise<void> {
   const { ledger } = lab.cloud.live.gateway;
   let lastSeq = -1;
   let sinceMs = 0;

@@ -240,8 +240,8 @@ export const sandbox = (name: string) => ({
   pod: { namespace: 'default', name, uid: null },
 });
 
-/** Polls until `check` holds; fails with `what` after five seconds. */
-export async function eventually(what: string, check: () => boolean, withinMs = 5_000): Promise<void> {
+/** Polls until `check` holds; fails with `what` after twenty seconds, which a busy machine may need. */
+export async function eventually(what: string, check: () => boolean, withinMs = 20_000): Promise<void> {
   const untilMs = Date.now() + withinMs;
   while (!check()) {
     if (Date.now() > untilMs) throw new Error(`still not so after ${withinMs} ms: ${what}`);
