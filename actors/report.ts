@@ -58,6 +58,7 @@ export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
     })),
     ...hostOf(root.system.get(KERNEL_KEEPER) as AnyActorRef | undefined),
     limits: limitsOf(node.context.facts),
+    ...(context !== null && { vSwitches: context.vSwitches.map(({ vSwitchId, free }) => ({ vSwitchId, free })) }),
     actors: actorsUnder(root as AnyActorRef, 'node', since),
     ...(node.context.settings.readOnly && { readOnly: { would: wouldBe(context, idlePool) } }),
   };

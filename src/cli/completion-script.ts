@@ -12,7 +12,9 @@ type Place = {
   readonly path: string;
   readonly commands: readonly { readonly name: string; readonly description: string }[];
   readonly options: readonly { readonly flag: string; readonly description: string }[];
-  /** Option -> what it may be. */
+  /** What its arguments may be, as far as they are of a few. */
+  readonly arguments: readonly string[];
+  /** Options that take something, and what that may be; nothing: a file, a name. */
   readonly values: readonly { readonly flags: readonly string[]; readonly choices: readonly string[] }[];
 };
 
@@ -31,16 +33,20 @@ function placesOf(command: Command, path: string): Place[] {
     [long, short].flatMap((flag) => (flag ? [{ flag, description }] : [])),
   );
   const help = { flag: '--help', description: 'what there is' };
-  const values = command.options.flatMap(({ long, short, argChoices }) =>
-    argChoices === undefined ? [] : [{ flags: [long, short].flatMap((one) => one ?? []), choices: argChoices }],
-  );
+  const values = command.options
+    .filter(({ required, optional }) => required || optional)
+    .map(({ long, short, argChoices = [] }) => ({
+      flags: [long, short].flatMap((one) => one ?? []),
+      choices: argChoices,
+    }));
   const below = command.commands.flatMap((one) => placesOf(one, `${path} ${one.name()}`.trim()));
-  return [{ path, commands, options: [...options, help], values }, ...below];
+  const args = command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
+  return [{ path, commands, arguments: args, options: [...options, help], values }, ...below];
 }
 
 function bashFunction(name: string, places: readonly Place[]): string {
-  const cases = places.map(({ path, commands, options }) => {
-    const words = [...commands.map((one) => one.name), ...options.map((one) => one.flag)].join(' ');
+  const cases = places.map(({ path, commands, options, arguments: args }) => {
+    const words = [...commands.map((one) => one.name), ...args, ...options.map((one) => one.flag)].join(' ');
     return `    '${path}') words='${words}' ;;`;
   });
   const paths = places.filter(({ path }) => path !== '').map(({ path }) => `'${path}'`);
@@ -71,18 +77,26 @@ ${choices.join('\n')}
 
 function fish(places: readonly Place[]): string {
   const quoted = (text: string): string => `'${text.replaceAll("'", "\\'")}'`;
-  const lines = places.flatMap(({ path, commands, options, values }) => {
+  const families = places.filter(({ path, commands }) => commands.length > 0 && path !== '' && !path.includes(' '));
+  const lines = places.flatMap(({ path, commands, options, values, arguments: args }) => {
     const parts = path === '' ? [] : path.split(' ');
-    const seen = parts.map((part) => `__fish_seen_subcommand_from ${part}`);
+    // `lab status` is another one than `status`.
+    const elsewhere = families.filter((family) => parts.length > 0 && family.path !== parts[0]);
+    const seen = [
+      ...parts.map((part) => `__fish_seen_subcommand_from ${part}`),
+      ...elsewhere.map((family) => `not __fish_seen_subcommand_from ${family.path}`),
+    ];
     const none =
       commands.length === 0 ? [] : [`not __fish_seen_subcommand_from ${commands.map((one) => one.name).join(' ')}`];
     const when = [...seen, ...none].join('; and ');
     const start = `complete -c enactor${when === '' ? '' : ` -n ${quoted(when)}`}`;
     const choicesOf = (flag: string): string => {
       const found = values.find(({ flags }) => flags.includes(flag));
-      return found === undefined ? '' : ` -x -a ${quoted(found.choices.join(' '))}`;
+      if (found === undefined) return '';
+      return found.choices.length === 0 ? ' -r' : ` -x -a ${quoted(found.choices.join(' '))}`;
     };
     return [
+      ...(args.length === 0 ? [] : [`${start} -f -a ${quoted(args.join(' '))}`]),
       ...commands.map((one) => `${start} -f -a ${one.name} -d ${quoted(one.description)}`),
       ...options.map(({ flag, description }) => {
         const kind = flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`;

@@ -7,7 +7,6 @@ import { ControlClient, ControlError } from '../lab/control/control-client.ts';
 import { findLabs, type RunningLab } from '../lab/control/find-lab.ts';
 import { drawLab } from '../lab/view/draw-lab.ts';
 import { hasProgram } from '../lab/view/has-program.ts';
-import { paintFor } from '../lab/view/paint.ts';
 import { forHowLong } from '../lab/view/words.ts';
 import type { OutputForm } from './command.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
@@ -19,7 +18,12 @@ import { table } from './table.ts';
 const FIRST_WORD_MS = 1_000;
 const LOOK_AGAIN_MS = 500;
 
-export async function addPod(name: string, node: string | undefined, pid: number | undefined): Promise<number> {
+export async function addPod(
+  name: string,
+  node: string | undefined,
+  output: OutputForm,
+  pid: number | undefined,
+): Promise<number> {
   const pod = await asked(chosenLab(pid), async (lab) => {
     const adding = lab.addPod(name, node);
     const ended = new AbortController();
@@ -29,9 +33,9 @@ export async function addPod(name: string, node: string | undefined, pid: number
       await telling;
     });
   });
-  process.stdout.write(
-    `${pod.name} runs on ${pod.node} with ${pod.ips.join(', ')} after ${Math.round(pod.startedInMs ?? 0)} ms\n`,
-  );
+  print(pod, output, () => [
+    `${pod.name} runs on ${pod.node} with ${pod.ips.join(', ')} after ${Math.round(pod.startedInMs ?? 0)} ms`,
+  ]);
   return EXIT.ok;
 }
 
@@ -52,10 +56,11 @@ async function tellWaiting(lab: ControlClient, name: string, signal: AbortSignal
   }
 }
 
-export async function removePod(name: string, pid: number | undefined): Promise<number> {
-  const { ips } = await asked(chosenLab(pid, 'destructive'), (lab) => lab.removePod(name));
+export async function removePod(name: string, output: OutputForm, pid: number | undefined): Promise<number> {
+  const gone = await asked(chosenLab(pid, 'destructive'), (lab) => lab.removePod(name));
+  const { ips } = gone;
   const rests = ips.length === 0 ? '' : `, and ${ips.join(', ')} rests before it is given away again`;
-  process.stdout.write(`${name} is gone${rests}\n`);
+  print(gone, output, () => [`${name} is gone${rests}`]);
   return EXIT.ok;
 }
 
@@ -74,20 +79,27 @@ export async function listPods(output: OutputForm, pid: number | undefined): Pro
 }
 
 /** Takes a node down as a power cut does, and waits until its pods run again, in new sandboxes. */
-export async function rebootNode(node: string, pid: number | undefined): Promise<number> {
-  const { tookMs, pods } = await asked(chosenLab(pid, 'destructive'), (lab) => lab.reboot(node));
+export async function rebootNode(node: string, output: OutputForm, pid: number | undefined): Promise<number> {
+  const rebooted = await asked(chosenLab(pid, 'destructive'), (lab) => lab.reboot(node));
+  const { tookMs, pods } = rebooted;
   const rows = pods.map(({ name, ips }) => [name, ips.join(' ')]);
-  if (rows.length > 0)
-    process.stdout.write(`${table(['POD', 'ADDRESS NOW'], rows, paintFor(process.stdout)).join('\n')}\n`);
-  process.stdout.write(`${node} is back after ${(tookMs / 1_000).toFixed(1)} s, ${pods.length} pods run again\n`);
+  print(rebooted, output, (paint) => [
+    ...(rows.length === 0 ? [] : table(['POD', 'ADDRESS NOW'], rows, paint)),
+    `${node} is back after ${(tookMs / 1_000).toFixed(1)} s, ${pods.length} pods run again`,
+  ]);
   return EXIT.ok;
 }
 
 /** Empties vSwitches of the lab's cloud, or fills them again. */
-export async function dryUp(vSwitchId: string | undefined, dry: boolean, pid: number | undefined): Promise<number> {
-  const { vSwitchIds } = await asked(chosenLab(pid, 'destructive'), (lab) => lab.dry(vSwitchId, dry));
+export async function dryUp(
+  vSwitchId: string | undefined,
+  dry: boolean,
+  output: OutputForm,
+  pid: number | undefined,
+): Promise<number> {
+  const dried = await asked(chosenLab(pid, 'destructive'), (lab) => lab.dry(vSwitchId, dry));
   const what = dry ? 'no address left; --end gives them back' : 'addresses again';
-  process.stdout.write(`${vSwitchIds.join(', ')}: ${what}\n`);
+  print({ ...dried, dry }, output, () => [`${dried.vSwitchIds.join(', ')}: ${what}`]);
   return EXIT.ok;
 }
 
@@ -130,10 +142,11 @@ export async function showLedger(last: number, output: OutputForm, pid: number |
   return EXIT.ok;
 }
 
-export async function probe(from: string, to: string, pid: number | undefined): Promise<number> {
-  const { worked, why, rttMs } = await asked(chosenLab(pid), (lab) => lab.probe(from, to));
+export async function probe(from: string, to: string, output: OutputForm, pid: number | undefined): Promise<number> {
+  const verdict = await asked(chosenLab(pid), (lab) => lab.probe(from, to));
+  const { worked, why, rttMs } = verdict;
   const text = worked ? `reached in ${(rttMs ?? 0).toFixed(1)} ms, seen with its own address` : why;
-  process.stdout.write(`${from} -> ${to}: ${text}\n`);
+  print({ from, to, ...verdict }, output, () => [`${from} -> ${to}: ${text}`]);
   return worked ? EXIT.ok : EXIT.failed;
 }
 

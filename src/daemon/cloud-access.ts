@@ -7,10 +7,12 @@ import type { RootLog } from '../adapters/logging/json-log.ts';
 import { metadataClient } from '../adapters/metadata/metadata-client.ts';
 import { metadataService } from '../adapters/metadata/metadata-service.ts';
 import type { Config } from '../core/config.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { CloudReport } from '../ports/introspection.ts';
 import type { Metadata } from '../ports/metadata.ts';
 import type { Flags } from './flags.ts';
 import { nodeCredentials } from './node-credentials.ts';
+import { Reach } from './reach.ts';
 
 export type CloudAccess = {
   readonly cloud: EcsCloud;
@@ -25,11 +27,16 @@ export type CloudAccessParts = {
   /** Those that hold at the moment. */
   readonly rateLimits: () => Config['rateLimits'];
   readonly onCall: OnCall;
+  readonly clock: Pick<Clock, 'nowMs'>;
   readonly log: RootLog;
 };
 
-export function cloudAccess({ flags, config, rateLimits, onCall, log }: CloudAccessParts): CloudAccess {
-  const client = metadataClient({ baseUrl: flags.metadataUrl });
+export function cloudAccess({ flags, config, clock, rateLimits, onCall, log }: CloudAccessParts): CloudAccess {
+  const [reach, metadataReach] = [new Reach(clock), new Reach(clock)];
+  const client = metadataClient({
+    baseUrl: flags.metadataUrl,
+    heard: (why) => (why === null ? metadataReach.answered() : metadataReach.failed(why)),
+  });
   const metadata = metadataService(client);
   const region = async (signal: AbortSignal) => (await metadata.identity(signal)).regionId;
   const credentials = nodeCredentials({
@@ -52,11 +59,18 @@ export function cloudAccess({ flags, config, rateLimits, onCall, log }: CloudAcc
     rateLimits,
     skew,
     turns,
-    onCall,
+    onCall: (api, code, ms, silence) => {
+      onCall(api, code, ms, silence);
+      if (silence !== null) reach.failed(silence);
+      else if (code !== 'cancelled') reach.answered();
+    },
   });
   return {
     cloud,
     metadata,
-    report: () => ({ credentials: credentials.report(), clockSkewMs: skew.skewMs, resting: turns.resting() }),
+    report: () => ({
+      ...{ api: reach.report(), metadata: metadataReach.report() },
+      ...{ credentials: credentials.report(), clockSkewMs: skew.skewMs, resting: turns.resting() },
+    }),
   };
 }

@@ -115,6 +115,7 @@ export async function runDaemon(
       metrics: (report) => metrics.text(report, systemClock.nowMs()),
       config: () => keeper.report(),
       commands: () => keeper.config.debugCommands,
+      tracingNow: () => ({ mode: keeper.config.daemonMode, vSwitchPolicy: keeper.config.settings.vSwitchPolicy }),
     });
     // What runs beside the actors ends when they do, whatever the reason.
     const ending = new AbortController();
@@ -145,7 +146,7 @@ export async function runDaemon(
         wanting: () => pods.census()?.wanting ?? null,
       });
       const rateLimits = () => keeper.config.rateLimits;
-      const access = cloudAccess({ flags, config, rateLimits, onCall: metrics.called, log });
+      const access = cloudAccess({ flags, config, clock: systemClock, rateLimits, onCall: metrics.called, log });
       let groups: SecurityGroupWatch | null = null;
       const asksCloud = config.daemonMode !== 'VPC';
       const cloud = () => (asksCloud ? { ...access.report(), securityGroups: groups?.report() ?? null } : null);

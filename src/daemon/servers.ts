@@ -1,6 +1,6 @@
 /** The daemon's three sockets, and the port for Prometheus if there is to be one; bound together and given up together. */
 import { grpcServer } from '../adapters/grpc/grpc-server.ts';
-import { tracingOver } from '../adapters/grpc/tracing.ts';
+import { type TracingParts, tracingOver } from '../adapters/grpc/tracing.ts';
 import { type DebugOptions, type DebugSource, debugServer } from '../adapters/http/debug-server.ts';
 import { jsonServer } from '../adapters/http/json-server.ts';
 import { listenAt, metricsServer } from '../adapters/http/metrics-server.ts';
@@ -20,13 +20,15 @@ export type Servers = {
 
 /** Rejects with EnactorError naming the path; what was bound by then is given up. */
 export async function startServers(
-  paths: Pick<Flags, 'grpcSocket' | 'jsonSocket' | 'debugSocket' | 'metricsListen' | 'config'>,
+  paths: Pick<Flags, 'grpcSocket' | 'jsonSocket' | 'debugSocket' | 'metricsListen' | 'config' | 'kubeconfig'>,
   backend: Backend,
   introspection: DebugSource,
-  options: DebugOptions & { readonly log: Log },
+  options: DebugOptions & { readonly log: Log; readonly tracingNow: NonNullable<TracingParts['now']> },
 ): Promise<Servers> {
-  const { log } = options;
-  const tracing = tracingOver({ report: () => introspection()?.report() ?? null, configPath: paths.config });
+  const { log, tracingNow } = options;
+  const report = () => introspection()?.report() ?? null;
+  const { config: configPath, kubeconfig } = paths;
+  const tracing = tracingOver({ report, configPath, kubeconfig, now: tracingNow });
   const grpc = grpcServer(backend, log, tracing);
   const json = jsonServer(backend, log);
   const debug = debugServer(introspection, options);

@@ -218,6 +218,8 @@ export type NodeReport = {
   readonly readiness?: StatusReply;
   /** What the instance type and the settings allow; null until the node knows itself. */
   readonly limits?: { readonly enis: number; readonly ipsPerEni: number } | null;
+  /** Where ENIs may be opened, and how many addresses each had left when last looked at; null: not known. Absent before the node serves. */
+  readonly vSwitches?: readonly { readonly vSwitchId: string; readonly free: number | null }[];
   /** The daemon's own, as refusals are; absent in mode VPC, which asks no cloud. */
   readonly cloud?: CloudReport;
 };
@@ -229,8 +231,19 @@ export type GroupsReport = {
   readonly failure: string | null;
 };
 
+/** How somebody answers whom the daemon asks now and then. */
+export type ReachReport = {
+  /** null: never yet. */
+  readonly answeredMs: number | null;
+  /** null while it answers. `why`: of the last failure. */
+  readonly silent: { readonly sinceMs: number; readonly why: string } | null;
+};
+
 /** The way to the cloud. No secret is in it. */
 export type CloudReport = {
+  /** Absent in what an older daemon tells. */
+  readonly api?: ReachReport;
+  readonly metadata?: ReachReport;
   readonly credentials: CredentialsReport;
   /** By how much the cloud's clock is ahead of ours; null before its first answer. */
   readonly clockSkewMs: number | null;

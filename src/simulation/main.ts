@@ -33,6 +33,11 @@ const USAGE = `Usage: simulate [options]
   --uncovered          the states and transitions that were not visited
   --json               {seeds, steps, checks, violations, statesCovered, transitionsCovered}
 
+Examples:
+  simulate --seeds 100
+  simulate --seeds 1 --seed 7 --trace
+  simulate --days 30
+
 Exit codes: 0 no violation, 1 one, printed with a shortened plan that still shows it, 2 wrong usage.
 `;
 

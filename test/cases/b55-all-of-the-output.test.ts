@@ -101,6 +101,16 @@ t.test('B55: the output of 600 pods', { skip }, async (t) => {
     t.match(cli.stdout, /^Exit codes: .*141 the reader left\.$/m);
   });
 
+  await t.test('the whole-screen view ends by a key, and leaves the terminal as it was', async (t) => {
+    const screen = 'script -qec "stty cols 100 rows 30; $E watch $S" /dev/null';
+    const { code, stdout } = await bash(`(sleep 2; printf q; sleep 5) | ${screen}; exit \${PIPESTATUS[1]}`, env);
+    t.equal(code, 0, stdout.slice(-300));
+    t.ok(stdout.startsWith('\x1b[?1049h'), 'on the terminal’s second screen');
+    t.match(stdout, /enactor watch.*serving/);
+    t.match(stdout, /… \d+ more lines/, 'as much of 600 pods as there is room for');
+    t.ok(stdout.trimEnd().endsWith('\x1b[?25h\x1b[?1049l'), 'cursor and first screen are there again');
+  });
+
   await t.test('a query that fails half-way prints nothing that looks whole, and fails', async (t) => {
     node.failPages();
     const ran = await bash('$E journal -o json $S | cat; exit $PIPESTATUS', env);

@@ -1,6 +1,6 @@
 /** What people see of a node: no taller than their screen, no news that is none, and a completion that a shell takes. */
 import { execFileSync } from 'node:child_process';
-import { Command } from 'commander';
+import { Argument, Command } from 'commander';
 import t from 'tap';
 import { outputOption } from '../../src/cli/command.ts';
 import { completionScript } from '../../src/cli/completion-script.ts';
@@ -8,6 +8,7 @@ import { actorTree } from '../../src/cli/node-actors.ts';
 import { eventLine, eventStates } from '../../src/cli/node-events.ts';
 import { watchLines } from '../../src/cli/node-watch.ts';
 import { whyLines } from '../../src/cli/node-why.ts';
+import { program } from '../../src/cli/program.ts';
 import { plain } from '../../src/lab/view/paint.ts';
 import type { Inspected } from '../../src/ports/inspected.ts';
 import type { EniReport, NodeReport, Why } from '../../src/ports/introspection.ts';
@@ -98,10 +99,36 @@ t.test('why: a pod that waits is told what refuses, for how long, and when the n
   t.match(text, /UNDER WAY\n {2}eni:1 is being opened$/);
 });
 
+t.test('help: each command shows how it is used, and those that tell something tell it to programs too', async (t) => {
+  /** Talk to a person all the time, start something, write files for others, or hand their answer through. */
+  const forPeople = ['watch', 'inspect', 'simulate', 'completion', 'lab up', 'lab paths', 'lab exec', 'lab cloud'];
+  const others = [...forPeople, 'lab apiserver', 'lab admin'];
+  const all = (command: Command, path: string): (readonly [path: string, command: Command])[] => [
+    [path, command] as const,
+    ...command.commands.flatMap((one) => all(one, `${path} ${one.name()}`.trim())),
+  ];
+  const commands = all(
+    program(() => {}),
+    '',
+  );
+  t.ok(commands.length > 40, `${commands.length} commands`);
+  for (const [path, command] of commands) {
+    let help = '';
+    command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+    t.match(help, /^Examples?:\n {2}.*enactor /m, `enactor ${path}`);
+    t.not(command.description(), '', path);
+    const isLeaf = command.commands.length === 0;
+    const forms = command.options.find(({ long }) => long === '--output')?.argChoices;
+    if (isLeaf && !others.includes(path)) t.strictSame(forms, ['text', 'json', 'yaml'], `enactor ${path} -o`);
+  }
+});
+
 t.test('completion: bash takes the script, and completes commands, options and what an option may be', async (t) => {
   const program = new Command('enactor');
   const lab = program.command('lab');
   lab.command('pod').command('add').option('--node <name>');
+  lab.command('status');
+  program.command('completion').addArgument(new Argument('<shell>').choices(['bash', 'fish']));
   program.command('status').addOption(outputOption());
   const complete = (...words: string[]): string[] => {
     const script = `${completionScript(program, 'bash')}
@@ -109,13 +136,15 @@ COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.l
     const env = { PATH: process.env.PATH };
     return execFileSync('bash', ['--norc', '--noprofile', '-c', script], { encoding: 'utf8', env }).trim().split(' ');
   };
-  t.strictSame(complete('enactor', ''), ['lab', 'status', '--help']);
+  t.strictSame(complete('enactor', ''), ['lab', 'completion', 'status', '--help']);
   t.strictSame(complete('enactor', 'lab', 'pod', ''), ['add', '--help']);
   t.strictSame(complete('enactor', 'lab', 'pod', 'add', '--n'), ['--node']);
   t.strictSame(complete('enactor', 'status', '-o', ''), ['text', 'json', 'yaml']);
+  t.strictSame(complete('enactor', 'completion', ''), ['bash', 'fish', '--help'], 'what an argument may be');
+  t.strictSame(complete('enactor', 'lab', 'pod', 'add', '--node', ''), [''], 'a name is nothing that we know');
   t.match(completionScript(program, 'zsh'), /^#compdef enactor\n/);
   t.match(
     completionScript(program, 'fish'),
-    /complete -c enactor -n '__fish_seen_subcommand_from status' -l output .* -x -a 'text json yaml'/,
+    /complete -c enactor -n '__fish_seen_subcommand_from status; and not __fish_seen_subcommand_from lab' -l output .* -x -a 'text json yaml'/,
   );
 });

@@ -32,7 +32,8 @@ export type RpcEndpoint = {
   readonly onCall?: OnCall;
 };
 
-export type OnCall = (api: string, code: string, ms: number) => void;
+/** `silence`: why there was no answer; null when the cloud has answered, whatever it said. */
+export type OnCall = (api: string, code: string, ms: number, silence: string | null) => void;
 
 /**
  * Of a look, when its API has rested: a page that fails would cost all pages. What a pod waits for is told at once, so that it can be read
@@ -88,14 +89,16 @@ export function rpcClient(options: RpcEndpoint): RpcClient {
       const attempt = async (key: AccessKey) => {
         await turns.take(action, who, signal);
         const startMs = performance.now();
-        const told = (code: string) => onCall?.(action, code, performance.now() - startMs);
+        const told = (code: string, silence: string | null = null) =>
+          onCall?.(action, code, performance.now() - startMs, silence);
         try {
           const body = await once(key);
           told('ok');
           turns.done(action, who);
           return body;
         } catch (thrown) {
-          told((thrown instanceof CloudError && thrown.cloudCode) || failureOf(thrown).code);
+          const { code, detail } = failureOf(thrown);
+          told((thrown instanceof CloudError && thrown.cloudCode) || code, code === 'cloudUnreachable' ? detail : null);
           throw thrown;
         }
       };

@@ -4,14 +4,21 @@
  * know either.
  * Source: Terway daemon/daemon.go, pkg/pool and daemon/eni-multi-ip.go, Config and Trace, as told in their behaviour.
  */
+import type { DaemonMode } from '../../core/daemon-mode.ts';
 import type { Lease } from '../../core/lease.ts';
+import { kindOf } from '../../core/own-eni.ts';
 import type { KeyValue, ResourceDBEntry, ResourceMapping, ResourceMappingReply } from '../../core/tracing.ts';
+import type { VSwitchPolicy } from '../../core/vswitch-choice.ts';
 import type { EniReport, NodeReport } from '../../ports/introspection.ts';
 
 export type TracingParts = {
   /** null while there are no actors. */
   readonly report: () => NodeReport | null;
   readonly configPath: string;
+  /** null: the service account of the pod. */
+  readonly kubeconfig?: string | null;
+  /** As the configuration has them now. */
+  readonly now?: () => { readonly mode: DaemonMode; readonly vSwitchPolicy: VSwitchPolicy };
 };
 
 export interface Tracing {
@@ -41,11 +48,14 @@ const nothing: NodeReport = {
   actors: [],
 };
 
-export function tracingOver({ report, configPath }: TracingParts): Tracing {
+const byDefault = { mode: 'ENIMultiIP', vSwitchPolicy: 'random' } as const;
+
+export function tracingOver(parts: TracingParts): Tracing {
+  const { report, now: configured = () => byDefault } = parts;
   const resources: Readonly<Record<string, Readonly<Record<string, Resource>>>> = {
-    network_service: { default: networkService(configPath) },
-    resource_pool: { eniip: resourcePool },
-    factory: { eniip: factory },
+    network_service: { default: networkService(parts, () => configured().mode) },
+    resource_pool: { eniip: addressPool, eni: eniPool },
+    factory: { eniip: addressFactory, eni: eniFactory(() => configured().vSwitchPolicy) },
   };
   const now = (): NodeReport => report() ?? nothing;
   const found = (type: string, name: string): Resource => {
@@ -72,22 +82,36 @@ export function tracingOver({ report, configPath }: TracingParts): Tracing {
 const entries = (values: Readonly<Record<string, string>>): readonly KeyValue[] =>
   Object.entries(values).map(([Key, Value]) => ({ Key, Value }));
 
-function networkService(configPath: string): Resource {
+/** `kubeconfig` and `master` are v1.2's; there is no master but what the kubeconfig names. */
+function networkService({ configPath, kubeconfig }: TracingParts, mode: () => DaemonMode): Resource {
   return {
-    config: () => ({ name: 'default', daemon_mode: 'ENIMultiIP', config_file_path: configPath }),
-    trace: ({ leases, waiting, enis }) => {
+    config: () => ({
+      ...{ name: 'default', daemon_mode: mode(), config_file_path: configPath },
+      ...{ kubeconfig: kubeconfig ?? '', master: '' },
+    }),
+    trace: ({ leases, waiting, enis, store }) => {
       const atEnis = enis.reduce((sum, eni) => sum + eni.waiting, 0);
-      const pods = leases.map((lease) => [`pods/${nameOf(lease)}/resources`, `(eniIp)${resourceIdOf(lease)}`]);
-      return { pending_pods_count: String(waiting.length + atEnis), ...Object.fromEntries(pods) };
+      const pods: Record<string, string> = {};
+      for (const lease of leases) {
+        const key = `pods/${nameOf(lease)}/resources`;
+        pods[key] = [pods[key] ?? '', `(${typeOf(lease)})${resourceIdOf(lease)}`].join(' ').trim();
+      }
+      const failing = store?.failing ?? null;
+      return {
+        pending_pods_count: String(waiting.length + atEnis),
+        ...pods,
+        ...(failing === null ? {} : { error: failing.why }),
+      };
     },
     commands: {
-      mapping: (report) => `${JSON.stringify(mappingOf(report).info ?? [])}\n`,
+      mapping,
       resdb: (report) => `${JSON.stringify(mappingOf(report).resource_db ?? [])}\n`,
     },
   };
 }
 
-const resourcePool: Resource = {
+/** Addresses of ENIs that pods share. */
+const addressPool: Resource = {
   config: ({ pool }) => ({
     name: 'eniip',
     max_idle: String(pool?.maxIdle ?? 0),
@@ -98,13 +122,45 @@ const resourcePool: Resource = {
     idle: idsIn(enis, ['idle', 'cooling', 'reserved']).join(', '),
     inuse: idsIn(enis, ['bound', 'offered']).join(', '),
   }),
-  commands: { mapping: (report) => `${JSON.stringify(mappingOf(report).info ?? [])}\n` },
+  commands: { mapping },
 };
 
-const factory: Resource = {
-  config: ({ pool, enis }) => ({
+/** ENIs that a pod has for itself, or could have: those of which nobody has an address. Ids are MACs, as Terway's are. */
+const eniPool: Resource = {
+  config: ({ limits }) => ({ name: 'eni', max_idle: '0', min_idle: '0', capacity: String(limits?.enis ?? 0) }),
+  trace: ({ enis }) => {
+    const macsOf = (all: readonly EniReport[]): string => all.map(({ mac }) => mac ?? '').join(', ');
+    const whole = (eni: EniReport): boolean =>
+      eni.addresses.length > 0 && eni.addresses.every(({ state }) => state === 'idle');
+    return { idle: macsOf(enis.filter(whole)), inuse: macsOf(enis.filter(isOwn)) };
+  },
+  commands: { mapping },
+};
+
+const isOwn = ({ addresses }: EniReport): boolean => addresses.some(({ ownEni }) => ownEni === true);
+
+/** What the node knows of its vSwitches is as old as its last look, and nothing ends it before the next. */
+const eniFactory = (vSwitchPolicy: () => VSwitchPolicy): Resource => ({
+  config: ({ vSwitches = [] }) => ({
+    name: 'eni',
+    vswitches: vSwitches.map(({ vSwitchId }) => vSwitchId).join(' '),
+    vswitch_selection_policy: vSwitchPolicy(),
+  }),
+  trace: ({ vSwitches = [] }) => ({
+    cache_expire_at: goTime(null).slice(0, 19),
+    ...Object.fromEntries(
+      vSwitches.flatMap(({ vSwitchId, free }) =>
+        free === null ? [] : [[`vswitch/${vSwitchId}/ip_count`, String(free)]],
+      ),
+    ),
+  }),
+  commands: { mapping },
+});
+
+const addressFactory: Resource = {
+  config: ({ limits, enis }) => ({
     name: 'eniip',
-    eni_max_ip: String(Math.max(pool?.capacity ?? 0, ...enis.map(({ addresses }) => addresses.length))),
+    eni_max_ip: String(limits?.ipsPerEni ?? Math.max(0, ...enis.map(({ addresses }) => addresses.length))),
   }),
   trace: ({ enis }) => ({
     eni_count: String(enis.length),
@@ -121,7 +177,7 @@ const factory: Resource = {
     ),
   }),
   commands: {
-    mapping: (report) => `${JSON.stringify(mappingOf(report).info ?? [])}\n`,
+    mapping,
     audit: ({ enis, invalidLeases = [] }) => {
       const lost = enis.flatMap(({ addresses }) => addresses.filter(({ state }) => state === 'invalid'));
       const lines = [...lost.map(({ ipv4 }) => ipv4), ...invalidLeases.map(({ grant }) => grant.address.ipv4)];
@@ -131,12 +187,24 @@ const factory: Resource = {
 };
 
 const nameOf = ({ sandbox: { pod } }: Lease): string => `${pod.namespace}/${pod.name}`;
-/** `<mac>.<ip>` */
-const resourceIdOf = ({ grant: { address, eni } }: Lease): string => `${eni.mac}.${address.ipv4}`;
+/** Terway's words for an address of a shared ENI, and for an ENI of the pod's own. */
+const typeOf = ({ sandbox }: Lease): 'eni' | 'eniIp' => (kindOf(sandbox) === 'own' ? 'eni' : 'eniIp');
+/** `<mac>.<ipv4>[-<ipv6>]`; of an ENI of the pod's own `<mac>`. */
+const resourceIdOf = (lease: Lease): string => {
+  const { address, eni } = lease.grant;
+  if (typeOf(lease) === 'eni') return eni.mac;
+  return `${eni.mac}.${address.ipv4}${address.ipv6 === null ? '' : `-${address.ipv6}`}`;
+};
+
+function mapping(report: NodeReport): string {
+  return `${JSON.stringify(mappingOf(report).info ?? [])}\n`;
+}
 
 function idsIn(enis: readonly EniReport[], states: readonly string[]): string[] {
   return enis.flatMap(({ mac, addresses }) =>
-    addresses.filter(({ state }) => states.includes(state)).map(({ ipv4 }) => `${mac ?? ''}.${ipv4}`),
+    addresses
+      .filter(({ state, ownEni }) => states.includes(state) && ownEni !== true)
+      .map(({ ipv4, ipv6 }) => `${mac ?? ''}.${ipv4}${ipv6 === null ? '' : `-${ipv6}`}`),
   );
 }
 
@@ -152,12 +220,14 @@ function mappingOf({ enis, leases }: NodeReport): ResourceMappingReply {
         Info: infoOf(eni),
       }),
     ),
-    resource_db: leases.map(
-      ({ sandbox: { pod }, grant: { address, eni } }): ResourceDBEntry => ({
+    resource_db: leases.map((lease): ResourceDBEntry => {
+      const { pod } = lease.sandbox;
+      const { address, eni } = lease.grant;
+      return {
         ...{ pod_name: pod.name, pod_namespace: pod.namespace, eni_id: eni.eniId, eni_mac: eni.mac },
-        ...{ ipv4: address.ipv4, ipv6: address.ipv6 ?? '', type: 'eniIp' },
-      }),
-    ),
+        ...{ ipv4: address.ipv4, ipv6: address.ipv6 ?? '', type: typeOf(lease) },
+      };
+    }),
   };
 }
 

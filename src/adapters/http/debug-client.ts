@@ -3,8 +3,8 @@ import { type IncomingMessage, request } from 'node:http';
 import { createInterface } from 'node:readline';
 import { socketPathProblem } from '../../core/limits.ts';
 
-/** A daemon that says nothing for so long is taken for frozen. */
-const SILENT_MS = 2_000;
+/** A daemon that says nothing for so long is taken for frozen; on a machine that is much too busy a second or two is nothing. */
+const SILENT_MS = 5_000;
 /** A stream says something every ten seconds. */
 const STREAM_SILENT_MS = 25_000;
 

@@ -28,6 +28,8 @@ export type MetadataClientOptions = {
   readonly pauseMs: number;
   readonly nowMs: () => number;
   readonly wire: MetadataWire;
+  /** Hears of each path that was read, or why it could not be: null when it could, or the service has no such path. */
+  readonly heard: (why: string | null) => void;
 };
 
 /** null: the service has no tokens. */
@@ -42,6 +44,7 @@ export function metadataClient(options: Partial<MetadataClientOptions> = {}): Me
     pauseMs: options.pauseMs ?? 500,
     nowMs: options.nowMs ?? Date.now,
     wire: options.wire ?? httpWire,
+    heard: options.heard ?? (() => {}),
   });
 }
 
@@ -59,6 +62,17 @@ export class MetadataClient {
    * Rejects with EnactorError `metadata` naming the path, or with AbortError. An empty answer or an HTML page is an error too.
    */
   async get(path: string, signal: AbortSignal): Promise<string | null> {
+    try {
+      const text = await this.#get(path, signal);
+      this.#options.heard(null);
+      return text;
+    } catch (error) {
+      if (!signal.aborted) this.#options.heard(error instanceof Error ? error.message : String(error));
+      throw error;
+    }
+  }
+
+  async #get(path: string, signal: AbortSignal): Promise<string | null> {
     // More than ten are no leak: Node would say so.
     setMaxListeners(READS_MAX, signal);
     let used = await this.#currentToken(signal);

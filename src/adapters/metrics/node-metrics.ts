@@ -7,7 +7,7 @@ import { readdirSync } from 'node:fs';
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Answered } from '../../ports/answered.ts';
-import type { NodeReport } from '../../ports/introspection.ts';
+import type { NodeReport, Stage } from '../../ports/introspection.ts';
 
 /** From an idle address to what a runtime waits for. */
 const ADD_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
@@ -20,6 +20,7 @@ export class NodeMetrics {
   readonly #registry = new Registry();
   readonly #add: Histogram<'outcome'>;
   readonly #stage: Histogram<'stage'>;
+  readonly #wait: Histogram<'outcome'>;
   readonly #call: Histogram<'api' | 'code'>;
   readonly #gauges: Readonly<Record<GaugeName, Gauge>>;
   readonly #counters: Readonly<Record<CounterName, Counter>>;
@@ -35,6 +36,10 @@ export class NodeMetrics {
       ...{ name: 'enactor_add_stage_seconds', help: 'How long it took to this stage from the one before', registers },
       ...{ labelNames: ['stage'] as const, buckets: ADD_SECONDS },
     });
+    this.#wait = new Histogram({
+      ...{ name: 'enactor_wait_seconds', help: 'How long requests waited for an address to be theirs', registers },
+      ...{ labelNames: ['outcome'] as const, buckets: ADD_SECONDS },
+    });
     this.#call = new Histogram({
       ...{ name: 'enactor_cloud_call_seconds', help: 'Calls of the cloud by API and code', registers },
       ...{ labelNames: ['api', 'code'] as const, buckets: CALL_SECONDS },
@@ -48,6 +53,7 @@ export class NodeMetrics {
     if (first === undefined || last === undefined) return;
     this.#add.observe({ outcome }, (last.atMs - first.atMs) / 1_000);
     for (const { stage, tookMs } of stages.slice(1)) this.#stage.observe({ stage }, tookMs / 1_000);
+    this.#wait.observe({ outcome }, waitMs(stages) / 1_000);
   };
 
   readonly called = (api: string, code: string, ms: number): void => {
@@ -116,6 +122,13 @@ export class NodeMetrics {
     this.#counters[name].reset();
     this.#counters[name].inc(value);
   }
+}
+
+/** From when it was known whose pod it is to when an address was its own, or to the end of one that got none. */
+function waitMs(stages: Answered['stages']): number {
+  const at = (wanted: Stage): number | undefined => stages.find(({ stage }) => stage === wanted)?.atMs;
+  const fromMs = at('podKnown') ?? stages[0]?.atMs ?? 0;
+  return Math.max(0, (at('offered') ?? stages.at(-1)?.atMs ?? fromMs) - fromMs);
 }
 
 const gauges = {

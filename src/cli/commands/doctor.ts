@@ -1,10 +1,13 @@
 /** `enactor doctor`: what is wrong on a node, and what to do about it. */
+import type { ConfigReport } from '../../core/config-report.ts';
 import type { NodeReport } from '../../ports/introspection.ts';
 import { type AddCommand, examples, outputOption } from '../command.ts';
 import type { CheckResult } from '../doctor/check.ts';
 import { examined } from '../doctor/checks.ts';
+import { hostResults, thisHost } from '../doctor/host.ts';
 import { proxyResults, proxyRules } from '../doctor/kube-proxy.ts';
 import { directPods, policyResults } from '../doctor/network-policy.ts';
+import { socketOutcomes } from '../doctor/sockets.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import { askNode } from '../node-client.ts';
 import { print } from '../print.ts';
@@ -14,7 +17,7 @@ import { debugSocketOf, withNode } from '../which-node.ts';
 export const doctorCommand: AddCommand = (enactor, done) => {
   withNode(enactor.command('doctor'))
     .description(
-      'what is wrong on a node, and what to do: service, store, credentials, clock, throttling, groups, pods, kube-proxy, network policy',
+      'what is wrong on a node, and what to do: sockets, store, API server, metadata, cloud, credentials, clock, groups, pods, kernel, guest agents, kube-proxy',
     )
     .addOption(outputOption())
     .addHelpText(
@@ -39,14 +42,17 @@ export const doctorCommand: AddCommand = (enactor, done) => {
 };
 
 /** A daemon that does not answer is a finding, not a failure of the doctor. */
-async function resultsAt(socketPath: string, thisHost: boolean): Promise<readonly CheckResult[]> {
+async function resultsAt(socketPath: string, onThisHost: boolean): Promise<readonly CheckResult[]> {
   try {
     const report = await askNode<NodeReport>(socketPath, '/v1/report');
+    const outcomes = await socketOutcomes(await askNode<ConfigReport>(socketPath, '/v1/config'));
     return [
       { check: 'daemon', is: 'ok', says: `answers at ${socketPath}`, whatToDo: null },
+      ...outcomes.map((outcome) => ({ check: 'sockets', ...outcome })),
       ...examined(report, Date.now()),
       // A node of the lab has a namespace of its own, which is not looked into.
-      ...(thisHost ? [...proxyResults(report, proxyRules()), ...policyResults(directPods())] : []),
+      ...hostResults(report, onThisHost ? thisHost() : null),
+      ...(onThisHost ? [...proxyResults(report, proxyRules()), ...policyResults(directPods())] : []),
     ];
   } catch (thrown) {
     if (!(thrown instanceof CommandError) || thrown.exitCode === EXIT.usage) throw thrown;

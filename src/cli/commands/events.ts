@@ -8,14 +8,14 @@ import { EXIT } from '../exit-codes.ts';
 import { untilInterrupted } from '../interrupted.ts';
 import { askNode, nodeLines } from '../node-client.ts';
 import { eventLine, eventStates, inputLine } from '../node-events.ts';
-import { print } from '../print.ts';
+import { print, yamlOf } from '../print.ts';
 import { debugSocketOf, withNode } from '../which-node.ts';
 
 export const eventsCommand: AddCommand = (enactor, done) => {
   withNode(enactor.command('events'))
     .description('what the actors tell each other and become, live; the node is watched only meanwhile')
     .option('--actor <path>', 'only this actor and what is below it, such as node/eniFactory')
-    .option('--context', 'with the contexts of the charts (json)', false)
+    .option('--context', 'with the contexts of the charts (json, yaml)', false)
     .option('--log', 'the daemon’s log lines instead', false)
     .addOption(outputOption())
     .addHelpText(
@@ -27,11 +27,9 @@ export const eventsCommand: AddCommand = (enactor, done) => {
         'enactor events --log',
       )}
 
-With -o json each line is one object. Ctrl-C ends it (130).`,
+With -o json each line is one object, with -o yaml each is a document. Ctrl-C ends it (130).`,
     )
     .action(async ({ actor, context, log, output, ...options }) => {
-      if (output === 'yaml')
-        throw new CommanderError(EXIT.usage, 'events', '-o yaml: what never ends is told as text or json');
       const socket = await debugSocketOf(options);
       const query = new URLSearchParams({
         ...(actor === undefined ? {} : { actor }),
@@ -42,8 +40,11 @@ With -o json each line is one object. Ctrl-C ends it (130).`,
       const paint = paintFor(process.stdout);
       const code = await untilInterrupted(async (signal) => {
         for await (const line of nodeLines(socket, path, signal)) {
-          const text = log || output === 'json' ? line : eventLine(JSON.parse(line) as Inspected, states, paint);
-          if (text !== null) process.stdout.write(`${text}\n`);
+          if (output === 'yaml') process.stdout.write(`---\n${yamlOf(JSON.parse(line))}`);
+          else {
+            const text = log || output === 'json' ? line : eventLine(JSON.parse(line) as Inspected, states, paint);
+            if (text !== null) process.stdout.write(`${text}\n`);
+          }
         }
       });
       done(code);

@@ -26,7 +26,16 @@ export const labCommand: AddCommand = (enactor, done) => {
   const lab = enactor
     .command('lab')
     .enablePositionalOptions()
-    .description('a VPC in a box on this machine, no account and no root needed');
+    .description('a VPC in a box on this machine, no account and no root needed')
+    .addHelpText(
+      'after',
+      examples(
+        'enactor lab up                   live in this terminal; the others act on it from another',
+        'enactor lab pod add hello',
+        'enactor lab path web-1 web-2',
+        'enactor lab dry',
+      ),
+    );
 
   lab
     .command('up')
@@ -79,41 +88,55 @@ Examples:
   const pidOption = () =>
     new Option('--pid <pid>', 'which lab, when several run (default: the latest)').argParser(pidOf);
 
-  const pod = lab.command('pod').description('pods of the lab that runs');
+  const pod = lab
+    .command('pod')
+    .description('pods of the lab that runs')
+    .addHelpText('after', examples('enactor lab pod add hello', 'enactor lab pod list', 'enactor lab pod rm hello'));
   pod
     .command('add')
     .description('start a pod and wait until it runs; says why while it does not')
     .argument('<name>')
     .option('--node <name>', 'where (default: where the fewest are)')
+    .addOption(outputOption())
     .addOption(pidOption())
-    .action(async (name: string, { node, pid }) => done(await addPod(name, node, pid)));
+    .addHelpText('after', examples('enactor lab pod add hello', 'enactor lab pod add hello --node node-1 -o json'))
+    .action(async (name: string, { node, output, pid }) => done(await addPod(name, node, output, pid)));
   pod
     .command('rm')
     .description('end a pod; its address rests, then is idle')
     .argument('<name>')
+    .addOption(outputOption())
     .addOption(pidOption())
-    .action(async (name: string, { pid }) => done(await removePod(name, pid)));
+    .addHelpText('after', examples('enactor lab pod rm hello'))
+    .action(async (name: string, { output, pid }) => done(await removePod(name, output, pid)));
   pod
     .command('list')
     .alias('ls')
     .description('all pods: where, with which address, and why one does not run')
     .addOption(outputOption())
     .addOption(pidOption())
+    .addHelpText('after', examples('enactor lab pod list', 'enactor lab pod ls -o json | jq -r ".[].ip"'))
     .action(async ({ output, pid }) => done(await listPods(output, pid)));
 
   lab
     .command('reboot')
     .description('take a node down as a power cut does and boot it; its pods get new sandboxes')
     .argument('<node>')
+    .addOption(outputOption())
     .addOption(pidOption())
-    .action(async (node: string, { pid }) => done(await rebootNode(node, pid)));
+    .addHelpText('after', examples('enactor lab reboot node-1'))
+    .action(async (node: string, { output, pid }) => done(await rebootNode(node, output, pid)));
   lab
     .command('dry')
     .description('the cloud gives out no address of a vSwitch any more, or of any; pods that come then have to wait')
     .argument('[vswitch]')
     .option('--end', 'gives them out again', false)
+    .addOption(outputOption())
     .addOption(pidOption())
-    .action(async (vSwitchId: string | undefined, { end, pid }) => done(await dryUp(vSwitchId, !end, pid)));
+    .addHelpText('after', examples('enactor lab dry', 'enactor lab dry vsw-lab-1', 'enactor lab dry --end'))
+    .action(async (vSwitchId: string | undefined, { end, output, pid }) =>
+      done(await dryUp(vSwitchId, !end, output, pid)),
+    );
   lab
     .command('admin')
     .description('ask the cloud what really exists, plant faults, change what there is (src/lab/cloud/admin.md)')
@@ -137,8 +160,10 @@ Examples:
     .description('send from one place to another and tell how it was seen; places are pods, nodes and `elsewhere`')
     .argument('<from>')
     .argument('<to>')
+    .addOption(outputOption())
     .addOption(pidOption())
-    .action(async (from: string, to: string, { pid }) => done(await probe(from, to, pid)));
+    .addHelpText('after', examples('enactor lab probe web-1 web-2', 'enactor lab probe elsewhere web-1 -o json'))
+    .action(async (from: string, to: string, { output, pid }) => done(await probe(from, to, output, pid)));
 
   lab
     .command('path')
@@ -175,6 +200,7 @@ Examples:
         .default(PROXY_FORMS),
     )
     .option('--patience <n>', 'wait so many times as long, on a slow machine', countTo(100), 1)
+    .addHelpText('after', examples('enactor lab paths', 'enactor lab paths --pods veth --proxy nft'))
     .action(async ({ into, pods, proxy, patience }) =>
       done(await labPaths({ into: into ?? null, modes: pods, forms: proxy, patience })),
     );
@@ -195,6 +221,7 @@ Examples:
     .argument('[node]')
     .addOption(outputOption())
     .addOption(pidOption())
+    .addHelpText('after', examples('enactor lab status', 'enactor lab status node-1', 'enactor lab status -o json'))
     .action(async (node: string | undefined, { output, pid }) => done(await showLab(node, output, pid)));
 
   lab
@@ -203,6 +230,7 @@ Examples:
     .option('--last <n>', 'how many, at most 1000', countTo(1_000), 20)
     .addOption(outputOption())
     .addOption(pidOption())
+    .addHelpText('after', examples('enactor lab ledger --last 5', "enactor lab ledger -o json | jq -r '.[].api'"))
     .action(async ({ last, output, pid }) => done(await showLedger(last, output, pid)));
 
   lab
@@ -225,6 +253,7 @@ Examples:
     .description('only the Kubernetes API server: pods, nodes, config maps, events')
     .requiredOption('--listen <addr>', 'host:port; port 0 takes a free one')
     .option('--kubeconfig <file>', 'write the kubeconfig here (default: print it)')
+    .addHelpText('after', examples('enactor lab apiserver --listen 127.0.0.1:6443 --kubeconfig lab.kubeconfig'))
     .action(async ({ listen, kubeconfig }) => done(await labApiServer(listen, kubeconfig ?? null)));
 };
 

@@ -1,5 +1,5 @@
 /** `enactor status` */
-import { type AddCommand, outputOption } from '../command.ts';
+import { type AddCommand, examples, outputOption } from '../command.ts';
 import { nodeStatus } from '../node-status.ts';
 import { debugSocketOf, withNode } from '../which-node.ts';
 
@@ -7,5 +7,9 @@ export const statusCommand: AddCommand = (enactor, done) => {
   withNode(enactor.command('status'))
     .description('what the daemon of a node holds: ENIs, addresses, pods that wait and why')
     .addOption(outputOption())
+    .addHelpText(
+      'after',
+      examples('enactor status', 'enactor status --lab node-1', "enactor status -o json | jq '.pool.counts'"),
+    )
     .action(async ({ output, ...options }) => done(await nodeStatus(await debugSocketOf(options), output)));
 };

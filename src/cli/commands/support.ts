@@ -2,12 +2,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { parseBundle, whyNoReplay } from '../../core/support-bundle.ts';
-import { paintFor } from '../../lab/view/paint.ts';
 import { forHowLong } from '../../lab/view/words.ts';
-import { type AddCommand, examples } from '../command.ts';
+import { type AddCommand, examples, type OutputForm, outputOption } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import { reportLines } from '../node-status.ts';
 import { whyLines } from '../node-why.ts';
+import { print } from '../print.ts';
 import { type Bundle, differences, gathered } from '../support.ts';
 import { debugSocketOf, withNode } from '../which-node.ts';
 
@@ -16,6 +16,7 @@ export const supportCommand: AddCommand = (enactor, done) => {
     .description(
       'gather what somebody needs who was not there: state, configuration, log, and all that entered the actors',
     )
+    .addOption(outputOption())
     .option('--out <file>', 'where to write it (default: enactor-support-<node>-<time>.json.gz here)')
     .addHelpText(
       'after',
@@ -23,7 +24,7 @@ export const supportCommand: AddCommand = (enactor, done) => {
 
 Names of pods, ids of ENIs and addresses are in it; credentials are not.`,
     )
-    .action(async ({ out, ...options }) => {
+    .action(async ({ out, output, ...options }) => {
       const bundle = await gathered(await debugSocketOf(options), Date.now());
       const at = new Date(bundle.takenAtMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
       const path = out ?? `enactor-support-${bundle.life.settings.nodeName}-${at}.json.gz`;
@@ -33,7 +34,7 @@ Names of pods, ids of ENIs and addresses are in it; credentials are not.`,
         throw new CommandError(EXIT.failed, (error as Error).message);
       }
       const without = whyNoReplay(bundle);
-      process.stdout.write(`${path}\n`);
+      print({ path, inputs: bundle.inputs.length, whyNoReplay: without }, output, () => [path]);
       process.stderr.write(
         without === null
           ? `${bundle.inputs.length} inputs: all of this life; enactor replay ${path} runs it again\n`
@@ -46,6 +47,7 @@ Names of pods, ids of ENIs and addresses are in it; credentials are not.`,
     .command('replay')
     .description('run the life in a support bundle again, and compare where it ends with what the node told')
     .argument('<file>')
+    .addOption(outputOption())
     .option('--until <seq>', 'only up to this input: the node as it was then')
     .addHelpText(
       'after',
@@ -53,15 +55,13 @@ Names of pods, ids of ENIs and addresses are in it; credentials are not.`,
 
 Exit codes: 0 the replay came to the very same, 1 it came to something else, 3 it cannot be replayed.`,
     )
-    .action(async (file: string, { until }) => done(await replayFile(file, until)));
+    .action(async (file: string, { until, output }) => done(await replayFile(file, until, output)));
 };
 
-async function replayFile(file: string, until: string | undefined): Promise<number> {
+async function replayFile(file: string, until: string | undefined, output: OutputForm): Promise<number> {
   const bundle = bundleIn(file);
   const without = whyNoReplay(bundle);
   if (without !== null) throw new CommandError(EXIT.cannot, `${file} cannot be replayed: ${without}`);
-  const paint = paintFor(process.stdout);
-  const say = (lines: readonly string[]) => process.stdout.write(`${lines.join('\n')}\n`);
   if (until !== undefined) {
     const seq = Number(until);
     const inputs = bundle.inputs.filter((input) => input.seq <= seq);
@@ -70,25 +70,29 @@ async function replayFile(file: string, until: string | undefined): Promise<numb
       throw new CommandError(EXIT.usage, `--until: the inputs are ${bundle.inputs[0]?.seq} to ${bundle.report.atSeq}`);
     const { replayed } = await import('../../../actors/replay.ts'); // as in support.ts
     const { report, root } = replayed(inputs, bundle.life.settings);
-    say([`after input ${last.seq}, ${new Date(last.atMs).toISOString()}:`, ...reportLines(report(), last.atMs, paint)]);
+    print({ seq: last.seq, atMs: last.atMs, report: report() }, output, (paint) => [
+      `after input ${last.seq}, ${new Date(last.atMs).toISOString()}:`,
+      ...reportLines(report(), last.atMs, paint),
+    ]);
     root.stop();
     return EXIT.ok;
   }
   const wrong = await differences(bundle);
-  const life = forHowLong(bundle.takenAtMs - bundle.life.startMs);
-  say([...reportLines(bundle.report, bundle.takenAtMs, paint), '']);
-  for (const why of bundle.whys) say([...whyLines(why, bundle.takenAtMs, paint), '']);
-  if (wrong.length === 0) {
-    say([`replayed: ${bundle.inputs.length} inputs of ${life} lead to the very same, failures included`]);
-    return EXIT.ok;
-  }
-  for (const { what, told, replayed } of wrong)
-    say([
-      `${what} differs`,
-      `  the node told  ${JSON.stringify(told)}`,
-      `  the replay has ${JSON.stringify(replayed)}`,
-    ]);
-  return EXIT.failed;
+  const { takenAtMs, report, whys, inputs } = bundle;
+  const life = forHowLong(takenAtMs - bundle.life.startMs);
+  print({ inputs: inputs.length, report, whys, differences: wrong }, output, (paint) => [
+    ...reportLines(report, takenAtMs, paint),
+    '',
+    ...whys.flatMap((why) => [...whyLines(why, takenAtMs, paint), '']),
+    ...(wrong.length === 0
+      ? [`replayed: ${inputs.length} inputs of ${life} lead to the very same, failures included`]
+      : wrong.flatMap(({ what, told, replayed }) => [
+          `${what} differs`,
+          `  the node told  ${JSON.stringify(told)}`,
+          `  the replay has ${JSON.stringify(replayed)}`,
+        ])),
+  ]);
+  return wrong.length === 0 ? EXIT.ok : EXIT.failed;
 }
 
 /** Throws CommandError. */

@@ -51,7 +51,7 @@ export const terwayCommands: AddCommand = (enactor, done) => {
       done(EXIT.ok);
     });
 
-  overSocket(enactor.command('execute'), false)
+  overSocket(enactor.command('execute'))
     .description('a command of one resource: mapping, resdb, audit')
     .argument('<type>')
     .argument('<resource>')
@@ -61,10 +61,15 @@ export const terwayCommands: AddCommand = (enactor, done) => {
       'after',
       examples('enactor execute network_service default resdb', 'enactor execute factory eniip audit'),
     )
-    .action(async (type: string, resource: string, command: string, args: string[], { grpcSocket }) => {
+    .action(async (type: string, resource: string, command: string, args: string[], { grpcSocket, output }) => {
+      const messages: string[] = [];
       await traced(grpcSocket, async (client) => {
-        for await (const message of client.execute(type, resource, command, args)) process.stdout.write(message);
+        for await (const message of client.execute(type, resource, command, args)) {
+          if (output === 'text') process.stdout.write(message);
+          else messages.push(message);
+        }
       });
+      if (output !== 'text') print(messages, output, () => []);
       done(EXIT.ok);
     });
 
@@ -93,9 +98,8 @@ export const terwayCommands: AddCommand = (enactor, done) => {
     });
 };
 
-function overSocket(command: Command, forms = true): Command {
-  command.option('--grpc-socket <path>', 'where the daemon answers', GRPC_SOCKET);
-  return forms ? command.addOption(outputOption()) : command;
+function overSocket(command: Command): Command {
+  return command.option('--grpc-socket <path>', 'where the daemon answers', GRPC_SOCKET).addOption(outputOption());
 }
 
 type Client = import('../../adapters/grpc/tracing-client.ts').TracingClient;

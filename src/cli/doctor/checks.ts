@@ -2,9 +2,13 @@
 import type { NodeReport } from '../../ports/introspection.ts';
 import type { Check, CheckResult } from './check.ts';
 import { cloudChecks } from './cloud.ts';
-import { healthCheck, refusalsCheck, storeCheck } from './health.ts';
+import { healthCheck, refusalsCheck, storeCheck, waitingCheck } from './health.ts';
+import { apiServerCheck, cloudCheck, metadataCheck } from './others.ts';
 
-export const checks: readonly Check[] = [healthCheck, storeCheck, ...cloudChecks, refusalsCheck];
+export const checks: readonly Check[] = [
+  ...[healthCheck, storeCheck, apiServerCheck, metadataCheck, cloudCheck, ...cloudChecks],
+  ...[waitingCheck, refusalsCheck],
+];
 
 export function examined(report: NodeReport, nowMs: number): readonly CheckResult[] {
   return checks.flatMap(({ name, of }) => of(report, nowMs).map((outcome) => ({ check: name, ...outcome })));

@@ -32,6 +32,20 @@ export const storeCheck: Check = {
   },
 };
 
+/** As long as an ENI may take to come. */
+const WAIT_MS = 30_000;
+
+export const waitingCheck: Check = {
+  name: 'waiting',
+  of({ waiting }, nowMs) {
+    const [first] = waiting.toSorted((one, other) => one.sinceMs - other.sinceMs);
+    if (first === undefined) return [ok('no pod waits for an address')];
+    const says = `${waiting.length === 1 ? '1 pod waits' : `${waiting.length} pods wait`} for an address, ${first.pod} for ${forHowLong(nowMs - first.sinceMs)}: ${first.reason}`;
+    const whatToDo = `enactor why ${first.pod} tells what refuses, and when the next try is`;
+    return [nowMs - first.sinceMs < WAIT_MS ? warning(says, whatToDo) : problem(says, whatToDo)];
+  },
+};
+
 /** Causes that pods were refused for lately, each once, with the newest one's words. */
 export const refusalsCheck: Check = {
   name: 'pods',

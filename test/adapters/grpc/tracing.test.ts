@@ -31,12 +31,15 @@ const pool = {
 const report: NodeReport = {
   ...{ state: 'running.serving', missing: [], enis: [eni], pool, leases: [leaseOf('p')], actors: [] },
   waiting: [{ requestId: 'r', pod: 'default/w', sinceMs: 0, reason: 'addresses are under way' }],
+  limits: { enis: 4, ipsPerEni: 6 },
 };
+
+const parts = { configPath: '/etc/eni/eni_conf', kubeconfig: '/etc/kube' };
 
 async function serve(t: Test, source: () => NodeReport | null = () => report): Promise<TracingClient> {
   const path = join(shortDirectory(t), 's');
   const { backend } = fakeBackend(() => ({}));
-  const server = grpcServer(backend, silentLog, tracingOver({ report: source, configPath: '/etc/eni/eni_conf' }));
+  const server = grpcServer(backend, silentLog, tracingOver({ ...parts, report: source }));
   const bound = await bindUnixSocket(server.listener, path);
   const client = new TracingClient(path, 10_000);
   t.teardown(() => {
@@ -57,6 +60,7 @@ t.test('tracing: types, names, configuration and state are told with Terway’s 
   t.strictSame(await client.names('toString'), [], 'an unknown type has no names, and is no error');
   t.strictSame(valuesOf(await client.config('network_service', 'default')), {
     ...{ name: 'default', daemon_mode: 'ENIMultiIP', config_file_path: '/etc/eni/eni_conf' },
+    ...{ kubeconfig: '/etc/kube', master: '' },
   });
   const [lease] = report.leases;
   const id = `${lease?.grant.eni.mac}.${lease?.grant.address.ipv4}`;
@@ -66,11 +70,60 @@ t.test('tracing: types, names, configuration and state are told with Terway’s 
   t.strictSame(valuesOf(await client.config('resource_pool', 'eniip')), {
     ...{ name: 'eniip', max_idle: '3', min_idle: '1', capacity: '12' },
   });
+  t.strictSame(valuesOf(await client.config('factory', 'eniip')), { name: 'eniip', eni_max_ip: '6' });
   t.strictSame(valuesOf(await client.trace('factory', 'eniip')), {
     ...{ eni_count: '1', secondary_ip_count: '4', 'eni/00:16:3e:00:00:01/pending': '2' },
     'eni/00:16:3e:00:00:01/secondary_ips': '192.168.0.10, 192.168.0.12, 192.168.0.9, 192.168.0.11',
     'eni/00:16:3e:00:00:01/ip_alloc_inhibit_expire_at': '0001-01-01 00:00:00',
   });
+});
+
+t.test('tracing: an ENI of a pod’s own, vSwitches, a mode and a database that fails', async (t) => {
+  const own: EniReport = {
+    ...{ ...eni, actor: 'eni:1', mac: '00:16:3e:00:00:02' },
+    addresses: [{ ...address('192.168.1.9', 'bound', 'default/o'), ownEni: true }],
+  };
+  const free: EniReport = {
+    ...eni,
+    actor: 'eni:2',
+    mac: '00:16:3e:00:00:03',
+    addresses: [address('192.168.1.1', 'idle')],
+  };
+  const lease = leaseOf('o');
+  const { mac } = lease.grant.eni;
+  const leases = [
+    { ...lease, sandbox: { ...lease.sandbox, ownEni: true as const } },
+    leaseOf('p', { ipv6: '2001:db8::c' }),
+  ];
+  const vSwitches = [
+    { vSwitchId: 'vsw-1', free: 12 },
+    { vSwitchId: 'vsw-2', free: null },
+  ];
+  const tracing = tracingOver({
+    ...parts,
+    report: () => ({
+      ...{ ...report, enis: [eni, own, free], leases, vSwitches },
+      store: { failing: { sinceMs: 0, why: 'No space left' }, setAside: null },
+    }),
+    now: () => ({ mode: 'ENIOnly', vSwitchPolicy: 'ordered' }),
+  });
+  t.match(valuesOf(tracing.config('network_service', 'default')), { daemon_mode: 'ENIOnly' });
+  t.match(valuesOf(tracing.trace('network_service', 'default')), {
+    ...{ 'pods/default/p/resources': `(eni)${mac} (eniIp)${mac}.192.168.0.12-2001:db8::c`, error: 'No space left' },
+  });
+  t.strictSame(tracing.names('resource_pool'), ['eniip', 'eni']);
+  t.strictSame(valuesOf(tracing.config('resource_pool', 'eni')), {
+    ...{ name: 'eni', max_idle: '0', min_idle: '0', capacity: '4' },
+  });
+  t.strictSame(valuesOf(tracing.trace('resource_pool', 'eni')), { idle: free.mac, inuse: own.mac });
+  t.notOk(valuesOf(tracing.trace('resource_pool', 'eniip')).inuse?.includes('192.168.1.9'), 'that is no shared one');
+  t.strictSame(valuesOf(tracing.config('factory', 'eni')), {
+    ...{ name: 'eni', vswitches: 'vsw-1 vsw-2', vswitch_selection_policy: 'ordered' },
+  });
+  t.strictSame(valuesOf(tracing.trace('factory', 'eni')), {
+    ...{ cache_expire_at: '0001-01-01 00:00:00', 'vswitch/vsw-1/ip_count': '12' },
+  });
+  t.match(tracing.mapping().resource_db, [{ type: 'eni' }, { type: 'eniIp' }]);
 });
 
 t.test('tracing: what is not there is told as Terway tells it', async (t) => {

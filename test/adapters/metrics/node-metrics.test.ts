@@ -54,17 +54,26 @@ t.test('metrics: requests by outcome and stage, calls of the cloud by API and co
     outcome: 'ok',
     stages: [
       { stage: 'asked', atMs: 1_000, tookMs: 0 },
-      { stage: 'offered', atMs: 1_300, tookMs: 300 },
+      { stage: 'podKnown', atMs: 1_050, tookMs: 50 },
+      { stage: 'offered', atMs: 1_300, tookMs: 250 },
       { stage: 'answered', atMs: 1_320, tookMs: 20 },
     ],
   });
-  metrics.answered({ outcome: 'noCapacity', stages: [{ stage: 'asked', atMs: 1, tookMs: 0 }] });
+  metrics.answered({
+    outcome: 'noCapacity',
+    stages: [
+      { stage: 'asked', atMs: 1, tookMs: 0 },
+      { stage: 'answered', atMs: 2_001, tookMs: 2_000 },
+    ],
+  });
   metrics.called('AssignPrivateIpAddresses', 'InvalidVSwitchId.IpNotEnough', 120);
   const text = await metrics.text(null, 0);
   for (const line of [
     'enactor_add_seconds_sum{outcome="ok"} 0.32',
     'enactor_add_seconds_count{outcome="noCapacity"} 1',
-    'enactor_add_stage_seconds_sum{stage="offered"} 0.3',
+    'enactor_add_stage_seconds_sum{stage="offered"} 0.25',
+    'enactor_wait_seconds_sum{outcome="ok"} 0.25',
+    'enactor_wait_seconds_sum{outcome="noCapacity"} 2',
     'enactor_add_stage_seconds_bucket{le="0.025",stage="answered"} 1',
     'enactor_cloud_call_seconds_count{api="AssignPrivateIpAddresses",code="InvalidVSwitchId.IpNotEnough"} 1',
   ])

@@ -1,12 +1,20 @@
 /** Each line of the doctor, from what a daemon tells: well, not for long, and wrong. */
+import { createServer } from 'node:net';
+import { join } from 'node:path';
 import t from 'tap';
 import { examined } from '../../../src/cli/doctor/checks.ts';
+import { type HostSeen, hostResults } from '../../../src/cli/doctor/host.ts';
+import { socketOutcomes } from '../../../src/cli/doctor/sockets.ts';
+import type { RepairEntry } from '../../../src/core/repair-ledger.ts';
 import type { CloudReport, NodeReport, Refusal } from '../../../src/ports/introspection.ts';
+import { shortDirectory } from '../../adapters/http/short-directory.ts';
 
 const NOW = 10_000_000;
 const MINUTE = 60_000;
 
 const cloud: CloudReport = {
+  api: { answeredMs: NOW - 5_000, silent: null },
+  metadata: { answeredMs: NOW - 40_000, silent: null },
   credentials: {
     source: 'ramRole',
     from: 'role node',
@@ -21,7 +29,8 @@ const cloud: CloudReport = {
 
 const report: NodeReport = {
   ...{ state: 'running.serving', missing: [], enis: [], pool: null, leases: [], waiting: [], actors: [] },
-  ...{ store: { failing: null, setAside: null }, refusals: [], cloud },
+  ...{ store: { failing: null, setAside: null }, refusals: [], cloud, holds: [] },
+  podWatch: { syncedAtMs: NOW - MINUTE, heardAtMs: NOW - 3_000, awaySinceMs: null, why: null, gaps: 0 },
 };
 
 const lines = (more: Partial<NodeReport>): string[] =>
@@ -33,10 +42,14 @@ t.test('doctor: a node that is well is told so, line by line', async (t) => {
   t.strictSame(lines({}), [
     'node ok serving',
     'store ok can be written',
+    'API server ok pods are watched, last heard 3 s ago',
+    'metadata ok answers, last 40 s ago',
+    'cloud ok answers, last 5 s ago',
     'credentials ok ramRole: role node, until 50 min from now',
     'clock ok as the cloud’s, to a minute',
     'throttling ok no API rests',
     'security groups ok nothing is wrong with them (looked 60 s ago)',
+    'waiting ok no pod waits for an address',
     'pods ok none was refused lately',
   ]);
   t.ok(examined(report, NOW).every(({ whatToDo }) => whatToDo === null));
@@ -105,5 +118,103 @@ t.test('doctor: pods that were refused, each cause once with the newest words', 
   t.strictSame(changed({ refusals }).sort(), [
     'pods problem a/new and 1 more refused 1 s ago: a/new says why',
     'pods problem a/x refused 2 s ago: a/x says why',
+  ]);
+});
+
+t.test('doctor: whom the node asks; one answer that was lost is a warning, an outage a problem', async (t) => {
+  const silent = (forMs: number) => ({
+    answeredMs: NOW - MINUTE,
+    silent: { sinceMs: NOW - forMs, why: 'ECONNREFUSED' },
+  });
+  t.strictSame(ofCloud({ api: silent(4_000) }), [
+    'cloud warning the API of ECS and VPC has not answered for 4 s: ECONNREFUSED',
+  ]);
+  t.match(ofCloud({ api: silent(40_000) }), [/^cloud problem .*for 40 s/]);
+  t.strictSame(ofCloud({ metadata: silent(40_000) }), [
+    'metadata problem the metadata service has not answered for 40 s: ECONNREFUSED',
+  ]);
+  const away = { syncedAtMs: 1, heardAtMs: 1, awaySinceMs: NOW - MINUTE, why: 'HTTP 401', gaps: 2 };
+  t.strictSame(changed({ podWatch: away }), [
+    'API server problem this node’s pods have not been watched for 60 s: HTTP 401',
+  ]);
+  t.match(changed({ podWatch: { ...away, awaySinceMs: null } }), [/^API server ok .*; was away 2 times since/]);
+  t.match(changed({ podWatch: { ...away, awaySinceMs: null, heardAtMs: null } }), [/^API server warning has told/]);
+});
+
+t.test('doctor: what is held down, and who waits for it', async (t) => {
+  const hold = (of: 'vSwitch' | 'eni' | 'opening' | 'quota', name: string | null = null) => ({
+    ...{ of, name, untilMs: NOW + MINUTE },
+  });
+  t.strictSame(changed({ holds: [hold('vSwitch', 'vsw-1'), hold('quota'), hold('opening'), hold('eni', 'eni:0')] }), [
+    'cloud problem vsw-1 has no address left; asked again in 60 s',
+    'cloud warning this instance gets no more ENIs; asked again in 60 s',
+    'cloud warning an ENI could not be opened; asked again in 60 s',
+  ]);
+  t.strictSame(changed({ holds: [hold('eni', 'eni:0')] }), [], 'an ENI that has all it may have is no trouble');
+  const waits = (pod: string, forMs: number) => ({
+    requestId: pod,
+    pod,
+    sinceMs: NOW - forMs,
+    reason: 'vsw-1 ran dry',
+  });
+  t.strictSame(changed({ waiting: [waits('a/new', 1_000), waits('a/old', 9_000)] }), [
+    'waiting warning 2 pods wait for an address, a/old for 9 s: vsw-1 ran dry',
+  ]);
+  t.match(changed({ waiting: [waits('a/old', 90_000)] }), [/^waiting problem 1 pod waits .* for 90 s: /]);
+});
+
+t.test('doctor: the host, as the keeper tells it and as we see it', async (t) => {
+  const entry = (more: Partial<RepairEntry>): RepairEntry => ({
+    ...{ kind: 'podRule', object: 'from 10.0.0.5', pod: null, outcome: 'repaired', detail: null, times: 1, undone: 0 },
+    ...{ firstMs: 0, lastMs: 0, untilMs: 0, told: true, ...more },
+  });
+  const seen = { kernel: '6.1.0', forwardsIpv4: true, agents: [] as string[] };
+  const host = (things: readonly RepairEntry[], more: Partial<HostSeen> | null = {}): string[] =>
+    hostResults(
+      { host: { repairs: things.length, things }, enis: [] },
+      more === null ? null : { ...seen, ...more },
+    ).map(({ check, is, says, whatToDo }) => `${check} ${is} ${says}${whatToDo === null ? '' : ` → ${whatToDo}`}`);
+  t.strictSame(host([]), [
+    'kernel ok Linux 6.1.0; devices, routes and rules are as they should be, nothing repaired since the start',
+    'guest agents ok none seen here; nothing was put onto an ENI',
+  ]);
+  t.match(host([entry({})]), [/^kernel ok .* once repaired since/, /^guest agents ok/]);
+  t.match(host([entry({ undone: 5, times: 6, detail: 'was 1' })]), [
+    /^kernel warning podRule from 10\.0\.0\.5: somebody undoes its repair again and again \(6 times\): was 1/,
+    /^guest/,
+  ]);
+  t.match(host([entry({ outcome: 'failed', detail: 'EPERM' })]), [
+    /^kernel problem .* cannot be repaired: EPERM/,
+    /^guest/,
+  ]);
+  t.match(host([entry({ outcome: 'beyondRepair', pod: 'a/b' })]), [
+    /^kernel problem .* → delete the pod a\/b/,
+    /^guest/,
+  ]);
+  t.match(host([], { forwardsIpv4: false }), [/^kernel problem .*ip_forward is 0/, /^guest/]);
+  const agent = entry({ kind: 'foreignAddress', object: '10.0.0.9/24 dev eth1', times: 2 });
+  t.match(host([agent], { agents: ['NetworkManager'] }), [
+    /^kernel ok/,
+    /^guest agents ok running here: NetworkManager; 2 addresses or routes of theirs were removed from ENIs$/,
+  ]);
+  t.match(host([{ ...agent, undone: 5, times: 6 }], { agents: ['NetworkManager'] }), [
+    /^kernel ok/,
+    /^guest agents warning 10\.0\.0\.9\/24 dev eth1 is put back again and again \(removed 6 times\) → .*unmanaged-devices=interface-name:eth1$/,
+  ]);
+  t.strictSame(host([], null), [
+    'kernel ok devices, routes and rules are as they should be, nothing repaired since the start',
+    'guest agents ok nothing was put onto an ENI',
+  ]);
+});
+
+t.test('doctor: a socket of the daemon that takes nobody is named, with who comes by it', async (t) => {
+  const directory = shortDirectory(t);
+  const server = createServer().listen(join(directory, 's'));
+  t.teardown(() => server.close());
+  const flag = (name: string, file: string) => ({ flag: name, value: join(directory, file), source: 'flag' as const });
+  const [fine, gone] = [flag('--json-socket', 's'), flag('--grpc-socket', 'none')];
+  t.match(await socketOutcomes({ flags: [fine] }), [{ is: 'ok' }]);
+  t.match(await socketOutcomes({ flags: [fine, gone, flag('--data-dir', 'x')] }), [
+    { is: 'problem', says: /none takes no callers, and Terway’s plugin .* come by it: .*ENOENT/ },
   ]);
 });
