@@ -7,10 +7,10 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { build } from 'esbuild';
+import { NATIVE_PACKAGES } from './image/recipe.ts';
 import { pageBuild } from './page-build.ts';
 
 const next = `dist/.next-${process.pid}`;
-const native = ['koffi', 'level', 'classic-level'];
 const programs = { enactord: 'src/daemon/main.ts', enactor: 'src/cli/main.ts', simulate: 'src/simulation/main.ts' };
 // CommonJS packages inside the bundle call require(), which an ES module does not have.
 const banner =
@@ -27,7 +27,7 @@ try {
       format: 'esm',
       target: 'node20.19',
       sourcemap: 'linked',
-      external: native,
+      external: [...NATIVE_PACKAGES],
       legalComments: 'none',
       logLevel: 'warning',
       banner: { js: banner },
