@@ -82,12 +82,15 @@ export class HostMemory {
     return cleared;
   }
 
-  /** When the first of what was seen may be acted on: what one that is dying left, what a plugin has begun. @param nowMs when the look began */
+  /**
+   * When the first of what was seen may be acted on: what one that is dying left, what a plugin has begun. What could be acted on already
+   * and is there yet is the repair ledger's to wait for: it would be looked at again and again for as long as it cannot be removed.
+   * @param nowMs when the look began
+   */
   nextDueMs(nowMs: number): number | null {
-    const begun = [...this.#begunMs.values()]
-      .map((sinceMs) => sinceMs + BEGUN_GRACE_MS)
-      .filter((dueMs) => dueMs > nowMs);
-    const instants = [...[...this.#dying.values()].map(({ sinceMs }) => sinceMs + this.#leftoverGraceMs()), ...begun];
+    const begun = [...this.#begunMs.values()].map((sinceMs) => sinceMs + BEGUN_GRACE_MS);
+    const dying = [...this.#dying.values()].map(({ sinceMs }) => sinceMs + this.#leftoverGraceMs());
+    const instants = [...begun.filter((dueMs) => dueMs > nowMs), ...dying.filter((dueMs) => dueMs >= nowMs)];
     return instants.length === 0 ? null : Math.min(...instants);
   }
 

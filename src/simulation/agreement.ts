@@ -345,9 +345,9 @@ function checkRequests(
   for (const [id, eni] of enis) {
     // The book of an actor that died is brought in line once the leases were looked at.
     if (eni.matches('lost')) continue;
-    for (const { state, address, sandbox, pod } of eni.context.book)
+    for (const { state, address, sandbox, pod, requestId } of eni.context.book)
       if (
-        state === 'bound' &&
+        (state === 'bound' || (state === 'invalid' && requestId === null)) &&
         held.get(`${eni.context.eniId} ${address.ipv4}`) !== sandbox &&
         pod?.startsWith('unknown:') !== true
       )

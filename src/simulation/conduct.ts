@@ -18,6 +18,7 @@ import type { NodeContext } from '../../statecharts/node.ts';
 import { hasHolders } from '../core/address-book.ts';
 import type { CloudEni } from '../core/eni.ts';
 import type { EniSummary } from '../core/eni-summary.ts';
+import type { SecondLook } from '../core/garbage.ts';
 import { type PoolTotals, sameTotals } from '../core/pool.ts';
 import { noted } from '../core/repair-ledger.ts';
 import type { Settings } from '../core/settings.ts';
@@ -27,6 +28,7 @@ import { HoldWatch } from './hold-watch.ts';
 import { RootWatch } from './root-watch.ts';
 import { checkLookNow } from './settings-watch.ts';
 import { pathOf } from './stand-still.ts';
+import { Verdicts } from './verdicts.ts';
 import type { Report } from './violation.ts';
 
 type Before = { readonly path: string; readonly context: unknown };
@@ -37,6 +39,7 @@ type Heard = {
   readonly summary?: EniSummary;
   readonly output?: { readonly atMs?: number; readonly askedMs?: number; readonly value?: unknown };
 };
+type Confirmed = { readonly looks: readonly SecondLook[] };
 
 const noIps = { ipv4: [], ipv6: [] };
 
@@ -65,6 +68,7 @@ export class Conduct {
   readonly #evidence: Evidence;
   readonly #holds: HoldWatch;
   readonly #root: RootWatch;
+  #verdicts: Verdicts;
   checks = 0;
 
   constructor(settings: Settings, report: Report) {
@@ -74,6 +78,7 @@ export class Conduct {
     this.#evidence = new Evidence(report);
     this.#holds = new HoldWatch(settings, report);
     this.#root = new RootWatch(report);
+    this.#verdicts = new Verdicts(report);
   }
 
   observe(ref: AnyActorRef, chart: string, snapshot: AnyMachineSnapshot, event: object, nowMs: number): void {
@@ -90,7 +95,10 @@ export class Conduct {
     if (chart === 'lease' && (heard.type === 'xstate.init' || before?.path === 'appearing'))
       this.#lease(ref, path, context as LeaseContext);
     // One that begins anew, as after a degraded start, is at its first pass at once.
-    if (before === undefined && chart === 'garbageCollector') this.#collectorMs = nowMs;
+    if (before === undefined && chart === 'garbageCollector') {
+      this.#collectorMs = nowMs;
+      this.#verdicts = new Verdicts(this.#report);
+    }
     if (before === undefined) return;
     this.checks += 3;
     const failures = { before: failuresIn(before.context), now: failuresIn(context) };
@@ -214,9 +222,15 @@ export class Conduct {
   /** A pass begins after a rest, with its list; and when it is over that is known. */
   #collector(from: string, to: string, context: GarbageCollectorContext, { type, output }: Heard, atMs: number): void {
     const { lastPassMs, nowMs, timeoutMs } = context;
-    if (type === 'xstate.done.actor.0.garbageCollector.collecting' && to !== 'backingOff')
-      if (((output?.value ?? []) as readonly Collected[]).some(({ failure }) => failure !== null))
+    if (type === 'xstate.done.actor.0.garbageCollector.collecting') {
+      const outcomes = (output?.value ?? []) as readonly Collected[];
+      for (const { sandbox, failure } of outcomes) if (failure === null) this.#verdicts.released(sandbox);
+      if (to !== 'backingOff' && outcomes.some(({ failure }) => failure !== null))
         this.#report('alive', `the garbage collector is ${to}, and could not release all that is to be released`);
+    }
+    if (type === 'xstate.done.actor.0.garbageCollector.confirming' && from === 'confirming')
+      this.#verdicts.judged(context, (output as { readonly value: Confirmed }).value.looks, atMs);
+    if (to === 'suspecting' && context.suspects.length === 0) this.#verdicts.cleared();
     if (type === `xstate.done.actor.0.garbageCollector.${from}` && atMs - this.#collectorMs > timeoutMs)
       this.#report('9', `the garbage collector waited ${atMs - this.#collectorMs} ms for the end of ${from}`);
     if (from !== to) this.#collectorMs = atMs;

@@ -15,6 +15,13 @@ export class FakeKubernetes implements Kubernetes {
   readonly #watchers = new Set<{ readonly nodeName: string; readonly tell: (event: PodWatchEvent) => void }>();
   /** JSON of the event -> how often. */
   readonly events = new Map<string, number>();
+  /** They hear of each pod that is put here, wherever it is scheduled. */
+  readonly onPut = new Set<(pod: Pod) => void>();
+
+  /** As it is at this moment. */
+  pod(namespace: string, name: string): Pod | null {
+    return this.#pods.get(`${namespace}/${name}`) ?? null;
+  }
 
   get pods(): readonly Pod[] {
     return [...this.#pods.values()];
@@ -22,6 +29,7 @@ export class FakeKubernetes implements Kubernetes {
 
   putPod(pod: Pod): void {
     this.#pods.set(`${pod.namespace}/${pod.name}`, pod);
+    for (const heard of this.onPut) heard(pod);
     this.#tell({ type: 'changed', pod });
   }
 

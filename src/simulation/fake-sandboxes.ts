@@ -6,7 +6,10 @@ export class FakeSandboxes implements Sandboxes {
   /** Container ids of those of which nothing is left. */
   readonly gone = new Set<string>();
 
+  /** None can be seen, there or not. */
+  hidden: () => boolean = () => false;
+
   async isThere({ containerId }: Sandbox): Promise<boolean> {
-    return !this.gone.has(containerId);
+    return !this.gone.has(containerId) && !this.hidden();
   }
 }

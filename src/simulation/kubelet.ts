@@ -297,6 +297,15 @@ export class Kubelet {
     this.#report('kept', `${grant.address.ipv4} was given to a pod on node ${node.index + 1} that ${ip} is kept for`);
   }
 
+  /** A pod is there again and on no node yet. One that lives has not gone. */
+  pending(nodeIndex: number, id: string): void {
+    const node = this.#nodes[nodeIndex];
+    const isAlive = this.#apiServer.pod(NAMESPACE, podNameOf(id)) !== null;
+    if (node === undefined || isAlive || this.#containers.has(id)) return;
+    this.#trace.line(nodeIndex, id, 'pending', this.#clock.nowMs());
+    this.#apiServer.putPod({ ...podOf(node, id, 'Pending'), nodeName: null });
+  }
+
   /** Something happens to a pod, and nobody tells the node. */
   befall(nodeIndex: number, id: string, fate: Fate): void {
     const node = this.#nodes[nodeIndex];

@@ -21,6 +21,9 @@ export type CrashPoint = 'now' | 'callSending' | 'callCarriedOut' | 'storeWritin
 export const FATES = ['deleted', 'finished', 'replaced', 'lingers', 'sandboxLost'] as const;
 export type Fate = (typeof FATES)[number];
 
+/** Which of the collector's witnesses says that what is there is not. */
+export type Lapse = 'api' | 'host';
+
 /** Of what a running daemon takes. Its times are left alone, since the simulation's own limits are reckoned from them. */
 export type Changed = Partial<
   Pick<
@@ -51,6 +54,8 @@ export type Deed =
   | { readonly do: 'del'; readonly node: number; readonly container: string }
   /** What becomes of a pod without anybody telling the node. */
   | { readonly do: 'fate'; readonly node: number; readonly container: string; readonly fate: Fate }
+  /** Its pod is made anew at the API server, and is on no node yet. */
+  | { readonly do: 'pending'; readonly node: number; readonly container: string }
   | {
       readonly do: 'crash';
       readonly node: number;
@@ -112,6 +117,10 @@ export type Deed =
   | { readonly do: 'lookNow'; readonly node: number; readonly command: NodeCommand }
   /** The next lists of pods leave some out. */
   | { readonly do: 'shortLists'; readonly node: number; readonly times: number }
+  /** For the next pass of the collector a witness is mistaken: the API server is behind, or the host hides its namespaces. */
+  | { readonly do: 'lapse'; readonly node: number; readonly of: Lapse }
+  /** What sandboxes have left on the host cannot be removed for so long. */
+  | { readonly do: 'stuck'; readonly node: number; readonly forMs: number }
   /** Calls of the API server take this long, all that begin within `forMs`. */
   | { readonly do: 'slowApi'; readonly node: number; readonly ms: number; readonly forMs: number }
   /** Writes take this long, all that begin within `forMs`. */

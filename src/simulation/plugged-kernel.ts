@@ -46,6 +46,8 @@ export class HostDevices {
   readonly #inPods = new Map<SandboxKey, string>();
   /** A device comes back from a pod, if the cloud has it here yet. */
   onReturn: (mac: string) => void = (mac) => this.plug(mac);
+  /** Whatever a sandbox has left cannot be removed. */
+  stuck = false;
   #next = 2;
 
   get links(): readonly { readonly mac: string; readonly name: string; readonly ifindex: number }[] {
@@ -220,6 +222,15 @@ export class HostDevices {
     for (const { sandbox, ips } of dead) {
       const key = sandboxKey(sandbox);
       const all = new Set([...ips, ...(this.pods.get(key)?.ips ?? [])]);
+      const drift = { kind: 'leftover' as const, object: key, pod: podKey(sandbox.pod) };
+      const isHeldOff = heldOff.has(repairKey(drift));
+      if (isHeldOff || this.stuck) {
+        const isThere =
+          this.pods.has(key) || [...all].some((ip) => !held.has(ip) && !this.#isRouted(ip) && this.rules.has(ip));
+        if (isThere)
+          drifts.push({ ...drift, outcome: isHeldOff ? 'heldOff' : 'failed', detail: 'it cannot be removed' });
+        continue;
+      }
       const wasThere = this.pods.delete(key);
       const ruled = [...all].filter((ip) => !held.has(ip) && !this.#isRouted(ip) && this.rules.delete(ip));
       if (wasThere || ruled.length > 0) leftover(key, podKey(sandbox.pod));

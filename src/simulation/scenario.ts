@@ -13,6 +13,7 @@ import { withMoments } from './moments.ts';
 import { withOutages } from './outages.ts';
 import { type Decision, type PlanKinds, planOf } from './plan.ts';
 import { Seeded } from './seeded.ts';
+import { withStories } from './stories.ts';
 import { withStraits } from './straits.ts';
 
 /**
@@ -140,7 +141,9 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
       : momentous;
   const changes = new Seeded(seed, 'changes');
   const changing = changes.chance(0.3) ? withChanges(away, changes) : away;
-  const plan = withStraits(changing, kinds, new Seeded(seed, 'straits'));
+  const narrow = withStraits(changing, kinds, new Seeded(seed, 'straits'));
+  const ownEnis = options.ownEnis ?? new Seeded(seed, 'own ENIs').chance(0.3);
+  const plan = withStories(narrow, kinds, ownEnis, new Seeded(seed, 'stories'));
   return {
     seed,
     kinds,
@@ -151,7 +154,7 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
     stack,
     opposites,
     startMs: START_MS,
-    ownEnis: options.ownEnis ?? new Seeded(seed, 'own ENIs').chance(0.3),
+    ownEnis,
     lifetimes: options.lifetimes ?? null,
     steps: options.steps,
     stepsMin: options.stepsMin ?? 0,

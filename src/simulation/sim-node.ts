@@ -28,13 +28,16 @@ import { FakeHost } from './fake-host.ts';
 import type { FakeKubernetes } from './fake-kubernetes.ts';
 import { fakeMetadata } from './fake-metadata.ts';
 import { FakeSandboxes } from './fake-sandboxes.ts';
+import { LapsePlan } from './lapse-plan.ts';
 import { LatePlan } from './late-plan.ts';
 import { Life } from './life.ts';
 import type { Issuers } from './lifetimes.ts';
 import { reachable } from './outages.ts';
+import { checkOwners } from './owners.ts';
 import { Patience } from './patience.ts';
 import type { Changed, CrashPoint } from './plan.ts';
 import { HostDevices, pluggedKernel } from './plugged-kernel.ts';
+import { RecordWatch } from './record-watch.ts';
 import { Seeded } from './seeded.ts';
 import { checkSettings } from './settings-watch.ts';
 import { StandStill } from './stand-still.ts';
@@ -134,6 +137,7 @@ export class SimNode {
   slowApiMs = 0;
   slowStoreMs = 0;
   readonly lateCalls = new LatePlan();
+  readonly lapse: LapsePlan;
   /** Until when nobody there answers this node. */
   awayUntilMs = { cloud: 0, metadata: 0 };
   /** Addresses offered although they had not rested, by any life. */
@@ -152,6 +156,7 @@ export class SimNode {
   /** The singletons of this life by chart. */
   readonly #actors = new Map<string, AnyActorRef>();
   readonly #options: SimNodeOptions;
+  readonly #records: RecordWatch;
   readonly #chance: Seeded;
   #dirty = false;
   /** A change of the settings is under way. */
@@ -187,6 +192,14 @@ export class SimNode {
     this.#still = new StandStill(options.settings, options.report);
     this.#conduct = new Conduct(options.settings, options.report);
     this.#patience = new Patience(options.settings, options.report);
+    this.lapse = new LapsePlan(options.cloud.clock.nowMs);
+    this.sandboxes.hidden = () => this.lapse.isOf('host');
+    const { apiServer, witness, report, cloud } = options;
+    const { nodeName } = options.settings;
+    this.#records = new RecordWatch({
+      ...{ node: this.index, nodeName, devices: this.devices, apiServer, witness, report },
+      nowMs: cloud.clock.nowMs,
+    });
     this.devices.onReturn = (mac) => this.#plugIfThere(mac);
     options.cloud.model.subscribe((event) => {
       if (event.type === 'attached' && event.instanceId === this.instanceId) {
@@ -338,6 +351,7 @@ export class SimNode {
     this.losses += 1;
     if (what === 'store') {
       this.disk.clear();
+      this.#records.lost();
       witness.recordsLost(this.index, null);
       this.#options.onLost(null);
     } else if (sandbox !== undefined) {
@@ -520,6 +534,12 @@ export class SimNode {
     this.#options.witness.checks += 1;
     const max = this.settings.waitingMax;
     if (waiting > max) this.#options.report('9', `${waiting} requests wait on node ${this.index + 1}, over ${max}`);
+    this.#options.witness.checks += checkOwners(
+      `node ${this.index + 1}`,
+      this.books.enis.map(({ context }) => context),
+      this.#options.witness.made,
+      this.#options.report,
+    );
     this.#checkAgreement(callers);
   }
 
@@ -694,6 +714,7 @@ export class SimNode {
           pending: () => this.#pass('storePending'),
           synced: (ops) => {
             witness.synced(this.index, ops);
+            this.#records.synced(ops);
             this.#pass('storeSynced');
           },
           failing: () => {
@@ -729,9 +750,12 @@ export class SimNode {
         failing: once('kubernetes'),
         ...(ending !== null && { guarded: ending.guarded }),
         leavesOut: () => {
+          this.lapse.listed();
+          if (this.lapse.isOf('api')) return true;
           this.shortLists -= 1;
           return this.shortLists >= 0;
         },
+        isBehind: () => this.lapse.isOf('api'),
       }),
       sandboxes: {
         isThere: (sandbox) =>

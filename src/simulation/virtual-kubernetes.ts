@@ -1,8 +1,8 @@
 /**
  * Port Kubernetes of one life of a daemon: the one API server of the world (FakeKubernetes), each call on its way for a while.
  *
- * A list may be short, as that of an API server whose cache is not filled or whose store lags; a direct question is always answered
- * with the truth of the moment, or fails.
+ * A list may be short, as that of an API server whose cache is not filled or whose store lags; a direct question is answered with the
+ * truth of the moment, or fails, unless the API server is behind altogether: then it knows of no pod.
  */
 import { EnactorError } from '../core/errors.ts';
 import type { Kubernetes } from '../ports/kubernetes.ts';
@@ -15,12 +15,14 @@ export function virtualKubernetes(options: {
   readonly delayMs: () => number;
   /** Asked once for each call: why it fails, or null. */
   readonly failing: () => string | null;
-  /** Whether a list leaves a pod out. */
+  /** Whether a list leaves pods out; asked once for each. */
   readonly leavesOut: () => boolean;
+  /** Whether it is so far behind that it knows of no pod. */
+  readonly isBehind: () => boolean;
   /** What stands before each call; nothing if not told. */
   readonly guarded?: <T>(call: () => Promise<T>) => Promise<T>;
 }): Kubernetes {
-  const { server, life, delayMs, failing, leavesOut, guarded = (call) => call() } = options;
+  const { server, life, delayMs, failing, leavesOut, isBehind, guarded = (call) => call() } = options;
   const answered = <T>(what: string, signal: AbortSignal, read: () => Promise<T>): Promise<T> =>
     life.promise((resolve, reject) => {
       const abort = (): void => reject(Object.assign(new Error(`${what} was aborted`), { name: 'AbortError' }));
@@ -35,7 +37,9 @@ export function virtualKubernetes(options: {
     });
   return {
     getPod: (namespace, name, signal) =>
-      answered(`GET pod ${namespace}/${name}`, signal, () => server.getPod(namespace, name, signal)),
+      answered(`GET pod ${namespace}/${name}`, signal, async () =>
+        isBehind() ? null : await server.getPod(namespace, name, signal),
+      ),
     listNodePods: (nodeName, signal) =>
       answered(`list pods of ${nodeName}`, signal, async () => {
         const pods = await server.listNodePods(nodeName, signal);

@@ -45,6 +45,8 @@ export class Witness {
   readonly touched = new Set<string>();
   /** ENIs made by a Create whose sender may have given it up: a node need not know of one before it looks at all it has. */
   readonly madeLate = new Set<string>();
+  /** The token that an ENI was made with -> the ENI. */
+  readonly made = new Map<string, string>();
   /** Somebody else is at work: what happens now is none of ours. */
   outOfBand = false;
   /** Invariants looked at so far. */

@@ -17,7 +17,8 @@
  * 10  witness: at each answer and at each end of a process; kubelet: nothing is left of a DEL that was answered
  * What an actor does in a step: conduct, with course (which state may follow which, and when a call may be made again), evidence (what an ENI
  * makes of an answer), hold-watch (what was refused is not asked for again) and root-watch (who calls, and what is remembered); what may be so
- * for a moment and not for long: patience; what others change on the host: host-watch.
+ * for a moment and not for long: patience; what others change on the host: host-watch; that an ENI has one actor: owners; what the garbage
+ * collector makes of its witnesses: verdicts; what is struck off a disk: record-watch.
  * Beside them: stand-still and `alive` (nobody waits for what will not come), and at rest that every node serves, keeps its water marks
  * and has an address for one more pod.
  */
@@ -132,7 +133,7 @@ export class World {
       this.witness.happened(event);
       if (event.type !== 'eniCreated' || this.witness.outOfBand) return;
       if (this.cloud.late) this.witness.madeLate.add(event.eniId);
-      this.#checkSlots(event.eniId);
+      this.#made(event.eniId);
     });
     const { lifetimes } = scenario;
     this.issuers = lifetimes === null ? null : new Issuers(lifetimes, this.clock.nowMs, report);
@@ -188,6 +189,7 @@ export class World {
       node.mend();
       Object.assign(node.failing, { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 });
       node.shortLists = 0;
+      node.devices.stuck = false;
       node.slowApiMs = 0;
       node.slowStoreMs = 0;
       node.awayUntilMs = { cloud: 0, metadata: 0 };
@@ -272,6 +274,13 @@ export class World {
     return enis * perEni - node.disk.synced('leases').size - kept - unknown - own * (perEni - 1);
   }
 
+  #made(eniId: string): void {
+    const eni = this.cloud.model.truth(this.clock.nowMs()).enis.find((one) => one.eniId === eniId);
+    const token = eni?.tags[REQUEST_TAG];
+    if (token !== undefined) this.witness.made.set(token, eniId);
+    this.#checkSlots(eniId);
+  }
+
   /** Invariant 5: an ENI was made, so it needs a slot that no other has, also none of ours that is on its way. */
   #checkSlots(eniId: string): void {
     const { enis, instances } = this.cloud.model.truth(this.clock.nowMs());
@@ -348,6 +357,9 @@ export class World {
       case 'fate':
         this.kubelet.befall(decision.node, decision.container, decision.fate);
         return;
+      case 'pending':
+        this.kubelet.pending(decision.node, decision.container);
+        return;
       case 'crash':
         node?.arm(decision);
         return;
@@ -382,6 +394,16 @@ export class World {
       case 'reboot':
         node?.reboot(decision.kept, decision.downMs);
         this.kubelet.rebooted(decision.node);
+        return;
+      case 'lapse':
+        node?.lapse.arm(decision.of);
+        return;
+      case 'stuck':
+        if (node === undefined) return;
+        node.devices.stuck = true;
+        this.clock.after(decision.forMs, () => {
+          node.devices.stuck = false;
+        });
         return;
       case 'slowApi':
         if (node === undefined) return;

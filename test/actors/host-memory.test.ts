@@ -72,6 +72,7 @@ t.test('host memory: what was released is dead after the grace, unless somebody 
   const failed = { kind: 'leftover', object: key, pod: null, outcome: 'failed', detail: null } as const;
   t.strictSame(memory.learn({ ...nothing, drifts: [failed] }, dead, [], 120), []);
   t.equal(memory.wanted([], new Set(), none, 160).dead.length, 1, 'what could not be taken away is tried again');
+  t.equal(memory.nextDueMs(160), null, 'when the ledger says so');
   t.strictSame(memory.learn({ ...nothing, drifts: [{ ...failed, outcome: 'repaired' }] }, dead, [], 160), [key]);
   t.equal(memory.wanted([], new Set(), none, 170).dead.length, 0);
 });
