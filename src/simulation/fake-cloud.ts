@@ -1,7 +1,7 @@
 /**
  * Port Cloud over the pure model: the fake of src/adapters/ecs, held to the same contract suite (test/contracts/cloud.ts).
  *
- * It sends what the adapter sends and fails as the adapter fails, down to the words of the detail. It has no rate limit of its own.
+ * It sends what the adapter sends and fails as the adapter fails, down to the words of the detail. It has no rate limit of its own: `around` may give it one.
  */
 import { withKey } from '../adapters/credentials/with-key.ts';
 import { alreadyDone, cloudErrorCode } from '../core/cloud-errors.ts';
@@ -43,16 +43,28 @@ export type FakeCloudOptions = {
   /** Whether a call arrives whose sender has died meanwhile. */
   readonly arrivesAfterCrash?: boolean;
   readonly tap?: CloudTap;
+  /** What each call goes through on its way out, as its turn; default: nothing. */
+  readonly around?: <T>(
+    call: { readonly api: ApiName; readonly who: string; readonly signal: AbortSignal },
+    send: () => Promise<T>,
+  ) => Promise<T>;
   /** What signs each call, and whether a key opens when the call arrives; without them nobody asks for keys. */
   readonly keys?: { readonly credentials: Credentials; readonly opens: (accessKeyId: string) => boolean };
 };
 
 export function fakeCloud(options: FakeCloudOptions): Cloud {
-  const { cloud, life, timeoutMs, wireMs = () => 0, arrivesAfterCrash = true, tap = noTap, keys } = options;
+  const { cloud, life, timeoutMs, wireMs = () => 0, arrivesAfterCrash = true, tap = noTap, keys, around } = options;
 
   type More = { readonly params?: Readonly<Record<string, string>>; readonly clientToken?: string };
 
   function call<A extends ApiName>(api: A, input: Input<A>, signal: AbortSignal, more: More = {}): Promise<Output<A>> {
+    if (around === undefined) return signed(api, input, signal, more);
+    const { NetworkInterfaceId, VSwitchId } = more.params ?? {};
+    const who = NetworkInterfaceId ?? VSwitchId ?? '';
+    return around({ api, who, signal }, () => signed(api, input, signal, more));
+  }
+
+  function signed<A extends ApiName>(api: A, input: Input<A>, signal: AbortSignal, more: More): Promise<Output<A>> {
     if (keys === undefined) return sent(api, input, signal, more, null);
     return withKey(keys.credentials, signal, ({ accessKeyId }) => sent(api, input, signal, more, accessKeyId));
   }

@@ -5,7 +5,6 @@
  * a runtime does; a pair's second one starts when its first has ended. The kernel changes its network under one lock, so both sides queue
  * there. Rounds alternate which side goes first; the pods' namespaces are used again, empty as they were.
  */
-import { spawn } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import {
   assertGone,
@@ -15,11 +14,11 @@ import {
   mustBeBuilt,
   numberedPod,
   type Pod,
-  type Process,
   run,
   type Side,
   Sides,
   startDaemon,
+  started,
   type Verb,
 } from './cni-sides.ts';
 import { type Bench, compared, quantile, sampled } from './measurement.ts';
@@ -27,21 +26,6 @@ import { type Bench, compared, quantile, sampled } from './measurement.ts';
 const PODS = 100;
 const DEFAULT_ROUNDS = 12;
 const RATIO_AIM = 1.3;
-
-/** Rejects with what it printed when it fails. */
-function started({ command, args, input, env }: Process): Promise<void> {
-  return new Promise((ended, failed) => {
-    const child = spawn(command, args, { env, stdio: 'pipe' });
-    let text = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', (part: string) => {
-        text += part;
-      });
-    child.on('error', failed);
-    child.on('close', (code) => (code === 0 ? ended() : failed(new Error(`${command} ${args.join(' ')}: ${text}`))));
-    child.stdin.end(input);
-  });
-}
 
 export const cniParallel: Bench = {
   name: 'cni-parallel',

@@ -5,7 +5,7 @@
  * later and under the lock that both sides need. What the plugin does beyond the objects counts against it: it asks a daemon (instant, in a
  * worker of this process, on the real JSON socket), looks for leftovers, sets sysctls and an alias.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -64,8 +64,11 @@ const processOf = ({ args, lines }: Batch): Process => ip(args, lines);
 
 export class Sides {
   readonly #conf: string;
+  readonly #namespace: string;
 
-  constructor(socketPath: string, dataDir: string) {
+  /** `namespace`: of the pods. */
+  constructor(socketPath: string, dataDir: string, namespace = 'bench') {
+    this.#namespace = namespace;
     this.#conf = JSON.stringify({
       cniVersion: '1.0.0',
       name: 'enactor',
@@ -83,7 +86,9 @@ export class Sides {
   }
 
   #plugin(verb: Verb, pod: Pod): Process {
-    const args = { K8S_POD_NAMESPACE: 'bench', K8S_POD_NAME: pod.sandboxId, K8S_POD_INFRA_CONTAINER_ID: pod.sandboxId };
+    const { sandboxId } = pod;
+    const named = { K8S_POD_NAMESPACE: this.#namespace, K8S_POD_NAME: sandboxId };
+    const args = { ...named, K8S_POD_INFRA_CONTAINER_ID: sandboxId };
     return {
       command: PLUGIN_PATH,
       args: [],
@@ -101,6 +106,21 @@ export class Sides {
       },
     };
   }
+}
+
+/** Without waiting for it. Rejects with what it printed when it fails. */
+export function started({ command, args, input, env }: Process): Promise<void> {
+  return new Promise((ended, failed) => {
+    const child = spawn(command, args, { env, stdio: 'pipe' });
+    let text = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+      });
+    child.on('error', failed);
+    child.on('close', (code) => (code === 0 ? ended() : failed(new Error(`${command} ${args.join(' ')}: ${text}`))));
+    child.stdin.end(input);
+  });
 }
 
 /** The daemon that answers at once, for these pods. */

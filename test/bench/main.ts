@@ -11,18 +11,28 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { allocWarm } from './alloc-warm.ts';
 import { burst } from './burst.ts';
+import { burstPlugin } from './burst-plugin.ts';
+import { charts } from './charts.ts';
 import { cniAdd } from './cni-add.ts';
 import { cniParallel } from './cni-parallel.ts';
+import { fleet } from './fleet.ts';
 import { inspectorBench } from './inspector.ts';
 import { machineFacts, machineText, processorTicks } from './machine-facts.ts';
 import { type Bench, type Measurement, table } from './measurement.ts';
+import { memory } from './memory.ts';
 import { observedBench } from './observed.ts';
 import { profilesIn } from './profile.ts';
 import { withFigures } from './readme-table.ts';
 import { restart } from './restart.ts';
+import { small } from './small.ts';
+import { start } from './start.ts';
 
-const benches: readonly Bench[] = [cniAdd, cniParallel, burst, restart, observedBench, inspectorBench];
+const benches: readonly Bench[] = [
+  ...[cniAdd, cniParallel, allocWarm, burst, burstPlugin, fleet, start, memory, charts, small],
+  ...[restart, observedBench, inspectorBench],
+];
 const INSIDE = 'ENACTOR_BENCH_INSIDE';
 const USAGE = 'usage: npm run bench -- [name…] [--json] [--rounds N] [--readme] [--profile NAME]';
 const PROFILES = '.tap/bench-profiles';

@@ -29,6 +29,18 @@ export type CallTurnsOptions = {
   /** Monotonic. */
   readonly nowMs?: () => number;
   readonly fraction?: () => number;
+  /** Of the same time as `nowMs`. */
+  readonly timers?: TurnTimers;
+};
+
+export type TurnTimers = {
+  setTimeout(fire: () => void, delayMs: number): unknown;
+  clearTimeout(timer: unknown): void;
+};
+
+const realTimers: TurnTimers = {
+  setTimeout: (fire, delayMs) => setTimeout(fire, delayMs),
+  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 };
 
 type Waiter = { readonly go: () => void };
@@ -40,7 +52,7 @@ type Api = {
   throttles: number;
   /** Those who wait, by caller; the caller at the front is next. */
   readonly waiting: Map<string, Waiter[]>;
-  timer: NodeJS.Timeout | null;
+  timer: unknown;
 };
 
 export type ThrottledApi = { readonly api: string; readonly times: number; readonly forMs: number };
@@ -50,6 +62,7 @@ export class CallTurns {
   readonly #minuteMs: number;
   readonly #nowMs: () => number;
   readonly #fraction: () => number;
+  readonly #timers: TurnTimers;
   readonly #apis = new Map<CloudApi, Api>();
   readonly #forbidden = new Map<string, { readonly untilMs: number; readonly error: CloudError }>();
 
@@ -58,6 +71,7 @@ export class CallTurns {
     this.#minuteMs = options.minuteMs ?? MINUTE_MS;
     this.#nowMs = options.nowMs ?? (() => performance.now());
     this.#fraction = options.fraction ?? Math.random;
+    this.#timers = options.timers ?? realTimers;
   }
 
   /** Resolves when `who` may make its call. Rejects with `cancelled`, or what the cloud said when it forbade the same a while ago. */
@@ -148,18 +162,18 @@ export class CallTurns {
     if (left.length === 0) state.waiting.delete(who);
     else state.waiting.set(who, left);
     if (state.waiting.size > 0 || state.timer === null) return;
-    clearTimeout(state.timer);
+    this.#timers.clearTimeout(state.timer);
     state.timer = null;
   }
 
   /** Lets go whoever may, and comes back when the next one may. */
   #serve(state: Api): void {
-    if (state.timer !== null) clearTimeout(state.timer);
+    if (state.timer !== null) this.#timers.clearTimeout(state.timer);
     state.timer = null;
     for (const [who, [first, ...others]] of state.waiting) {
       const waitMs = this.#drawn(state);
       if (waitMs > 0) {
-        state.timer = setTimeout(() => this.#serve(state), Math.ceil(waitMs));
+        state.timer = this.#timers.setTimeout(() => this.#serve(state), Math.ceil(waitMs));
         return;
       }
       state.waiting.delete(who);

@@ -17,6 +17,7 @@ import { withKey } from '../credentials/with-key.ts';
 import type { CallTurns } from './call-turns.ts';
 import type { ClockSkew } from './clock-skew.ts';
 import { translated } from './failure.ts';
+import { inTurn, unlessThrottled } from './in-turn.ts';
 
 export type RpcEndpoint = {
   /** `host` or `host:port`. */
@@ -34,12 +35,6 @@ export type RpcEndpoint = {
 
 /** `silence`: why there was no answer; null when the cloud has answered, whatever it said. */
 export type OnCall = (api: string, code: string, ms: number, silence: string | null) => void;
-
-/**
- * Of a look, when its API has rested: a page that fails would cost all pages. What a pod waits for is told at once, so that it can be read
- * why; the next call of that API waits until it has rested.
- */
-const THROTTLED_TRIES = 3;
 
 type ModelClass<T> = new (map?: { [key: string]: unknown }) => T;
 
@@ -86,41 +81,40 @@ export function rpcClient(options: RpcEndpoint): RpcClient {
         }
       };
       /** Each attempt waits for its turn, those with another key too. */
-      const attempt = async (key: AccessKey) => {
-        await turns.take(action, who, signal);
-        const startMs = performance.now();
-        const told = (code: string, silence: string | null = null) =>
-          onCall?.(action, code, performance.now() - startMs, silence);
-        try {
-          const body = await once(key);
-          told('ok');
-          turns.done(action, who);
-          return body;
-        } catch (thrown) {
-          const { code, detail } = failureOf(thrown);
-          told((thrown instanceof CloudError && thrown.cloudCode) || code, code === 'cloudUnreachable' ? detail : null);
-          throw thrown;
-        }
-      };
-      const tries = action.startsWith('Describe') ? THROTTLED_TRIES : 1;
-      for (let [throttled, resigned] = [0, false]; ; ) {
+      const attempt = (key: AccessKey) =>
+        inTurn(turns, { api: action, who, signal }, async () => {
+          const startMs = performance.now();
+          const told = (code: string, silence: string | null = null) =>
+            onCall?.(action, code, performance.now() - startMs, silence);
+          try {
+            const body = await once(key);
+            told('ok');
+            return body;
+          } catch (thrown) {
+            const { code, detail } = failureOf(thrown);
+            const said = (thrown instanceof CloudError && thrown.cloudCode) || code;
+            told(said, code === 'cloudUnreachable' ? detail : null);
+            throw thrown;
+          }
+        });
+      let resigned = false;
+      const signed = async () => {
         try {
           return await withKey(credentials, signal, attempt);
         } catch (thrown) {
-          if (!(thrown instanceof CloudError) || thrown.cloudCode === '') throw thrown;
-          const does = cloudActionOf(thrown.cloudCode);
-          if (does === 'slowDown') {
-            turns.throttled(action);
-            throttled += 1;
-            if (throttled < tries) continue;
-          } else if (does === 'signAnew' && !resigned) {
-            resigned = true;
-            continue;
-          }
-          if (thrown.code === 'permission') turns.forbidden(action, who, thrown);
-          if (thrown.code === 'clockSkew') throw await skew.explained(thrown, `${scheme}://${endpoint}/`);
-          throw thrown;
+          if (resigned || !(thrown instanceof CloudError) || thrown.cloudCode === '') throw thrown;
+          if (cloudActionOf(thrown.cloudCode) !== 'signAnew') throw thrown;
+          resigned = true;
+          return await withKey(credentials, signal, attempt);
         }
+      };
+      try {
+        return await unlessThrottled(turns, action, signed);
+      } catch (thrown) {
+        if (!(thrown instanceof CloudError) || thrown.cloudCode === '') throw thrown;
+        if (thrown.code === 'permission') turns.forbidden(action, who, thrown);
+        if (thrown.code === 'clockSkew') throw await skew.explained(thrown, `${scheme}://${endpoint}/`);
+        throw thrown;
       }
     },
   };

@@ -1,0 +1,108 @@
+/**
+ * A fleet on one account: 1,000 and 5,000 nodes restart in the same second, or scale from 10 to 100 pods each, on virtual time. How long until
+ * 50, 99 and 100 % are served, and which of the account's calls were refused or wasted, against the best schedule and against a fixed back-off.
+ *
+ * Simulated are 200 nodes, each the whole daemon from its actors up, on the same share of the account's limits: what a node meets depends on
+ * calls a minute and node alone. The best schedule is a bound that no fleet can beat: a node alone, without limits, tells which calls one
+ * needs and how long they take; then whole minutes, in which the cloud takes as many as it takes and not one is refused.
+ */
+import { apiRates } from '../../src/core/api-rates.ts';
+import type { FleetAnswer, FleetLoad } from './fleet-load.ts';
+import { type Bench, type BenchOptions, type Measurement, measurement, quantile } from './measurement.ts';
+import { runUnderNode } from './node-program.ts';
+
+const BENCH = 'fleet';
+const SIMULATED = 200;
+const FLEETS = [1_000, 5_000] as const;
+const EVENTS = ['restart', 'scale'] as const;
+const TIME_AIM = 1.3;
+const REFUSED_AIM_PERCENT = 5;
+/** The aims are on this one. */
+const HELD = 1_000;
+const MINUTE_S = 60;
+const SHARES = [0.5, 0.99, 1] as const;
+
+const run = (load: FleetLoad, options: BenchOptions) => runUnderNode<FleetAnswer>('fleet-load', load, options);
+
+/** Seconds until a share of the fleet can be served at best. */
+export function bestSeconds(
+  { done, servedMs }: Pick<FleetAnswer, 'done' | 'servedMs'>,
+  nodes: number,
+  perMinute: Readonly<Record<string, number>>,
+  share: number,
+): number {
+  const minutes = Object.entries(done).map(([api, calls]) => {
+    const limit = perMinute[api];
+    return limit === undefined ? 1 : Math.max(1, Math.ceil((share * nodes * calls) / limit));
+  });
+  return (Math.max(1, ...minutes) - 1) * MINUTE_S + Math.max(...servedMs) / 1_000;
+}
+
+export const fleet: Bench = {
+  name: BENCH,
+  summary: `${FLEETS.join(' and ')} nodes of one account restart or scale out at once (virtual time), against the best schedule and fixed back-off`,
+  async run(options) {
+    const rows: Measurement[] = [];
+    for (const event of EVENTS) {
+      const alone = await run({ event, nodes: 1, by: 'enactor', perMinute: null, seed: 1 }, options);
+      options.progress(`${event}, a node alone: ${JSON.stringify(alone.done)}`);
+      for (const nodes of FLEETS) {
+        const perMinute = Object.fromEntries(
+          Object.entries(apiRates).map(([api, rate]) => [api, Math.max(1, Math.round((rate * SIMULATED) / nodes))]),
+        );
+        for (const by of ['enactor', 'fixed'] as const) {
+          const answer = await run({ event, nodes: SIMULATED, by, perMinute, seed: 1 }, options);
+          rows.push(...figures({ event, nodes, by, answer, alone, perMinute }));
+          options.progress(`${event} of ${nodes} by ${by}: ${answer.refused} of ${answer.all} refused`);
+        }
+      }
+    }
+    return rows;
+  },
+};
+
+type Ran = {
+  readonly event: FleetLoad['event'];
+  readonly nodes: number;
+  readonly by: FleetLoad['by'];
+  readonly answer: FleetAnswer;
+  readonly alone: FleetAnswer;
+  readonly perMinute: Readonly<Record<string, number>>;
+};
+
+function figures({ event, nodes, by, answer, alone, perMinute }: Ran): readonly Measurement[] {
+  const ours = by === 'enactor';
+  const held = ours && nodes === HELD;
+  const of = (what: string): string => `${nodes} ${event}${ours ? '' : ', fixed back-off'}: ${what}`;
+  const { servedMs, answeredMs, unserved, done, refused, all } = answer;
+  const served = SHARES.flatMap((share): readonly Measurement[] => {
+    const percent = `${Math.round(100 * share)} % served`;
+    if (servedMs.length < share * (servedMs.length + unserved))
+      return [measurement(BENCH, of(`${percent}: never, left`), unserved, 'count')];
+    const seconds = quantile(servedMs, share) / 1_000;
+    const best = bestSeconds(alone, SIMULATED, perMinute, share);
+    const ratio = measurement(
+      BENCH,
+      of(`${percent}, of the best schedule`),
+      seconds / best,
+      'x',
+      held && share === 0.99 ? TIME_AIM : null,
+    );
+    return [measurement(BENCH, of(percent), seconds, 's'), ratio];
+  });
+  const needed = Object.entries(done).reduce(
+    (sum, [api, calls]) => sum + Math.min(calls, (alone.done[api] ?? 0) * SIMULATED),
+    0,
+  );
+  const carriedOut = all - refused;
+  const firsts =
+    answeredMs.length === 0
+      ? []
+      : [measurement(BENCH, of('first AllocIP answered, 99 %'), quantile(answeredMs, 0.99) / 1_000, 's')];
+  return [
+    ...served,
+    ...firsts,
+    measurement(BENCH, of('calls refused'), (100 * refused) / all, '%', held ? REFUSED_AIM_PERCENT : null),
+    measurement(BENCH, of('calls beyond those of nodes alone'), (100 * (carriedOut - needed)) / all, '%'),
+  ];
+}
