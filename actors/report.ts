@@ -57,7 +57,7 @@ export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
       reason: context?.reasons.get(request.requestId) ?? 'not looked at yet',
     })),
     ...hostOf(root.system.get(KERNEL_KEEPER) as AnyActorRef | undefined),
-    limits: limitsOf(node.context.facts),
+    limits: limitsOf(node.context.facts, context),
     ...(context !== null && { vSwitches: context.vSwitches.map(({ vSwitchId, free }) => ({ vSwitchId, free })) }),
     actors: actorsUnder(root as AnyActorRef, 'node', since),
     ...(node.context.settings.readOnly && { readOnly: { would: wouldBe(context, idlePool) } }),
@@ -73,8 +73,13 @@ function wouldBe(factory: EniFactoryContext | null, idlePool: AnyActorRef | unde
   return adviceOf({ ...view, pool: moveIn(pool), keep, young: youngOf(factory), nowMs: factory.nowMs });
 }
 
-function limitsOf(facts: NodeFacts | null): NonNullable<NodeReport['limits']> | null {
-  return facts === null ? null : { enis: facts.eniCap, ipsPerEni: facts.ipv4PerEni };
+function limitsOf(
+  facts: NodeFacts | null,
+  factory: EniFactoryContext | null,
+): NonNullable<NodeReport['limits']> | null {
+  if (facts === null) return null;
+  const limits = { enis: facts.eniCap, ipsPerEni: facts.ipv4PerEni };
+  return factory === null ? limits : { ...limits, managedEnis: policyOf(factory).maxEnis };
 }
 
 function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {

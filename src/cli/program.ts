@@ -8,6 +8,7 @@ import { configCommand } from './commands/config.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { eniCommand } from './commands/eni.ts';
 import { eventsCommand, journalCommand } from './commands/events.ts';
+import { hostCommand } from './commands/host.ts';
 import { inspectCommand } from './commands/inspect.ts';
 import { labCommand } from './commands/lab.ts';
 import { leasesCommand } from './commands/leases.ts';
@@ -24,7 +25,7 @@ import { whyCommand } from './commands/why.ts';
 const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
   'A node:': [
     ...[statusCommand, doctorCommand, whyCommand, leasesCommand, eniCommand],
-    ...[configCommand, tellCommands, supportCommand],
+    ...[configCommand, tellCommands, supportCommand, hostCommand],
   ],
   'Its actors:': [watchCommand, inspectCommand, actorsCommand, eventsCommand, journalCommand, chartsCommand],
   'As terway-cli has them:': [terwayCommands],

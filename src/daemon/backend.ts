@@ -51,6 +51,10 @@ const EVENT_MS = 10_000;
 const NO_ENI =
   'the pod asks for an ENI of its own (annotation k8s.aliyun.com/ENI, resource aliyun/eni), which a node with daemon_mode VPC has not: it got an address of the node’s pod CIDR';
 
+/** Nobody would find out otherwise than when the pod comes back. */
+const NOT_KEPT =
+  'the pod has an ENI of its own on a node whose other pods share theirs: neither the ENI nor its address is kept for it once it is gone (daemon_mode ENIOnly keeps both)';
+
 const traced = (trace: string | null): { readonly trace?: string } => (trace === null ? {} : { trace });
 
 const stack = { IPv4: true, IPv6: false };
@@ -83,6 +87,7 @@ export function backendOver(parts: BackendParts): TerwayBackend {
       if (ownEni) {
         ownEnis?.given();
         if (known === null) tellOfPolicy(pod);
+        if (found !== null && reserveMsOf(found, reservations) > 0) tell(pod, 'AddressNotKept', NOT_KEPT);
       } else if (asksOwn && ipType === IP_TYPE.vpcIp) tell(pod, 'OwnEniNotGiven', NO_ENI);
       return { Success: true, IPType: typeOf(lease), ...stack, NetConfs: [netConfOf(lease, serviceCidr)] };
     },

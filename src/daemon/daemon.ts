@@ -19,6 +19,7 @@ import type { LogTap } from '../adapters/logging/log-tap.ts';
 import { NodeMetrics } from '../adapters/metrics/node-metrics.ts';
 import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
 import type { Config } from '../core/config.ts';
+import { eniDevices } from '../core/eni-devices.ts';
 import { EnactorError } from '../core/errors.ts';
 import { HEARTBEAT_PERIOD_MS } from '../core/heartbeat.ts';
 import { OWN_ENI_RESOURCE } from '../core/own-eni.ts';
@@ -36,6 +37,7 @@ import type { Flags } from './flags.ts';
 import { followConfig, hearOverlay } from './follow-config.ts';
 import { Gate } from './gate.ts';
 import { beat } from './heartbeat.ts';
+import { hostFacts, machineReport, refuseHost } from './host-facts.ts';
 import { kubernetesLater } from './kubernetes-later.ts';
 import { NodeHerald } from './node-herald.ts';
 import { NodePods } from './node-pods.ts';
@@ -90,6 +92,8 @@ export async function runDaemon(
     remember: (overlay) => rememberOverlay(flags.dataDir, overlay),
   });
   log.setLevel(keeper.config.logLevel);
+  const facts = hostFacts();
+  refuseHost(facts, keeper.config);
   const { store, restoreLock, release } = await exclusive(join(flags.dataDir, 'db'), flags.lockFile, stop, (opened) => {
     log.info({}, 'there is room: the database is open');
     tellSetAside(opened, log);
@@ -150,13 +154,16 @@ export async function runDaemon(
       let groups: SecurityGroupWatch | null = null;
       const asksCloud = config.daemonMode !== 'VPC';
       const cloud = () => (asksCloud ? { ...access.report(), securityGroups: groups?.report() ?? null } : null);
+      const world = nodePorts({ flags, config, access, store, kubernetes: kubernetesLater(connecting), log });
+      const machine = machineReport(facts, config, world.lackingChains());
+      log.info({ kernel: machine.kernel, arch: machine.arch, glibc: machine.glibc, node: machine.node }, 'the host');
+      for (const says of machine.lacks) log.warn({}, says);
       told = new ToldBeside({
-        ...{ refusals, pods, room, cloud },
+        ...{ refusals, pods, room, cloud, machine: () => machine },
         get fullNode() {
           return keeper.config.settings.fullNode;
         },
       });
-      const world = nodePorts({ flags, config, access, store, kubernetes: kubernetesLater(connecting), log });
       const ports = settings.readOnly ? { ...world, cloud: readOnlyCloud(world.cloud, news.refused) } : world;
       if (settings.readOnly) log.warn({}, 'read-only mode: nothing is changed in the cloud');
       system = startNode({ ports, settings, answered: metrics.answered });
@@ -221,7 +228,8 @@ export async function runDaemon(
       };
       void every(heraldMs, end, annotate);
       if (settings.eniDevicePlugin) {
-        const count = () => system?.introspection.report().limits?.enis ?? null;
+        const allOwn = config.daemonMode === 'ENIOnly';
+        const count = () => (system === null ? null : eniDevices(system.introspection.report(), allOwn));
         const devices = { resource: OWN_ENI_RESOURCE, endpoint: 'enactor-eni.sock', prefix: 'eni-', count };
         void offerDevices({ directory: flags.devicePluginDir, ...devices, log: log.part('devices') }, end);
       }

@@ -13,6 +13,7 @@ import { podCidrCloud, podCidrMetadata } from '../adapters/pod-cidr/pod-cidr-clo
 import { podCidrSource } from '../adapters/pod-cidr/pod-cidr-facts.ts';
 import { podCidrKernel } from '../adapters/pod-cidr/pod-cidr-kernel.ts';
 import type { Config } from '../core/config.ts';
+import type { LackingChain } from '../core/host-needs.ts';
 import type { Kubernetes } from '../ports/kubernetes.ts';
 import type { Store } from '../ports/store.ts';
 import { systemClock } from './clock.ts';
@@ -33,6 +34,8 @@ export type NodePortsParts = {
 export type RealPorts = NodePorts & {
   /** Makes the host ready for pods that have an ENI of their own beside those that share one; null where none may. */
   readonly serveOwnEnis: (() => void) | null;
+  /** Kinds of chains that the kernel does not take; null where it cannot be asked. */
+  readonly lackingChains: () => readonly LackingChain[] | null;
 };
 
 export function nodePorts({ flags, config, access, store, kubernetes, log }: NodePortsParts): RealPorts {
@@ -58,6 +61,7 @@ export function nodePorts({ flags, config, access, store, kubernetes, log }: Nod
     entropy: systemEntropy,
     log: log.part('actors'),
     serveOwnEnis: null,
+    lackingChains: () => kernel.lackingChains(),
   };
   if (config.daemonMode === 'VPC') return { ...shared, ...podCidrPorts(kernel, kubernetes, flags, config) };
   if (config.daemonMode === 'ENIOnly') return { ...shared, ...exclusivePorts(shared, kernel) };

@@ -1,6 +1,6 @@
 /** What the daemon itself knows beside its actors: refusals, its way to the cloud, the watch of pods, the node's room and whether it is ready. */
 import type { FullNode } from '../core/kube-settings.ts';
-import type { CloudReport, Introspection, NodeReport } from '../ports/introspection.ts';
+import type { CloudReport, Introspection, MachineReport, NodeReport } from '../ports/introspection.ts';
 import type { NodePods } from './node-pods.ts';
 import type { NodeRoom } from './node-room.ts';
 import { readinessOf } from './readiness.ts';
@@ -13,6 +13,7 @@ export type ToldBesideParts = {
   readonly fullNode: FullNode;
   /** null: no cloud is asked. */
   readonly cloud: () => CloudReport | null;
+  readonly machine: () => MachineReport;
 };
 
 export class ToldBeside {
@@ -31,7 +32,8 @@ export class ToldBeside {
   #reportWith(actors: NodeReport): NodeReport {
     const { pods, room, fullNode } = this.#parts;
     const cloud = this.#parts.cloud();
-    const report: NodeReport = { ...actors, podWatch: pods.watch(), ...(cloud === null ? {} : { cloud }) };
+    const beside = { podWatch: pods.watch(), machine: this.#parts.machine() };
+    const report: NodeReport = { ...actors, ...beside, ...(cloud === null ? {} : { cloud }) };
     const counted = room.count(report);
     return {
       ...report,

@@ -14,6 +14,7 @@ export type { AddressState } from '../core/address-book.ts';
 
 import type { AddressState } from '../core/address-book.ts';
 import type { GroupFinding } from '../core/group-findings.ts';
+import type { HostFacts } from '../core/host-needs.ts';
 import type { ChartData } from './chart-data.ts';
 import type { CredentialsReport } from './credentials.ts';
 import type { WatchListener, WatchOptions } from './inspected.ts';
@@ -217,12 +218,21 @@ export type NodeReport = {
   /** What the plugin's STATUS would be told. */
   readonly readiness?: StatusReply;
   /** What the instance type and the settings allow; null until the node knows itself. */
-  readonly limits?: { readonly enis: number; readonly ipsPerEni: number } | null;
+  readonly limits?: {
+    readonly enis: number;
+    readonly ipsPerEni: number;
+    /** Of `enis`, those that others leave to us; absent before the node serves. */
+    readonly managedEnis?: number;
+  } | null;
   /** Where ENIs may be opened, and how many addresses each had left when last looked at; null: not known. Absent before the node serves. */
   readonly vSwitches?: readonly { readonly vSwitchId: string; readonly free: number | null }[];
   /** The daemon's own, as refusals are; absent in mode VPC, which asks no cloud. */
   readonly cloud?: CloudReport;
+  /** The machine that the daemon runs on, and what it goes without there; the daemon's own. */
+  readonly machine?: MachineReport;
 };
+
+export type MachineReport = HostFacts & { readonly node: string; readonly lacks: readonly string[] };
 
 export type GroupsReport = {
   readonly lookedMs: number;

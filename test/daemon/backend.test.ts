@@ -220,14 +220,20 @@ t.test(
     t.match(await backend.GetIPInfo(request, call), { IPType: 1 });
     await backend.AllocIP(request, call);
     t.equal(given.length, 2);
-    t.match(kubernetes.events, [{ reason: 'NetworkPolicyNotEnforced', type: 'Warning' }], 'once');
-    t.equal(kubernetes.events.length, 1);
+    const told = [
+      { reason: 'NetworkPolicyNotEnforced', type: 'Warning' },
+      { reason: 'AddressNotKept', message: /daemon_mode ENIOnly keeps both/ },
+    ];
+    t.match(kubernetes.events, told, 'and that an ENI is kept for nobody, each once');
+    t.equal(kubernetes.events.length, 2);
     t.match(await backend.ReleaseIP({ ...request, IPType: 1, Reason: '' }, call), { IPType: 1 });
 
     kubernetes.pod = { ...podP, wantsEni: true };
     t.match(await backend.AllocIP({ ...request, K8sPodInfraContainerId: 'c2' }, call), { IPType: 1 });
-    kubernetes.pod = podP;
+    t.equal(kubernetes.events.length, 3, 'a pod of which nothing would be kept hears of policy alone');
+    kubernetes.pod = { ...podP, ownerKind: 'StatefulSet' };
     t.match(await backend.AllocIP({ ...request, K8sPodInfraContainerId: 'c3' }, call), { IPType: 2 });
+    t.equal(kubernetes.events.length, 3, 'and one that shares its ENI of nothing');
     kubernetes.pod = { ...podP, wantsEni: true };
     t.match(
       await backendOver(parts).AllocIP({ ...request, K8sPodInfraContainerId: 'c4' }, call),

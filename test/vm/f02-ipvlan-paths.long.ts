@@ -4,13 +4,13 @@ import t from 'tap';
 import { tableIn } from '../../src/lab/checks/path-table.ts';
 import { cannotRunLab, labPathsInVm, tableOf } from './lab-paths.ts';
 
-t.setTimeout(900_000);
+t.setTimeout(1_900_000);
 
 t.test(
   'F2, virtual machine: every path of pods with ipvlan is as it should be',
   { skip: cannotRunLab() },
   async (t) => {
-    const printed = await labPathsInVm({ args: '--pods ipvlan', timeoutMs: 880_000 });
+    const printed = await labPathsInVm({ args: '--pods ipvlan', timeoutMs: 1_800_000 });
     t.comment(printed);
     t.match(printed, /^ended with 0$/m);
     t.match(printed, /^(\d+) of \1 paths are as they should be$/m);

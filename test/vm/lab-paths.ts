@@ -3,7 +3,7 @@
  * be. It takes minutes, since all of it is emulated.
  */
 import { existsSync } from 'node:fs';
-import { cannotBoot, runInVm } from './virtual-machine.ts';
+import { cannotBoot, type OtherKernel, runInVm } from './virtual-machine.ts';
 
 const programs = ['/usr/bin/nsenter', '/usr/bin/unshare', '/usr/sbin/nft', '/usr/sbin/xtables-nft-multi', '/bin/ip'];
 const [PORTMAP, XTABLES] = ['/usr/lib/cni/portmap', '/usr/lib/x86_64-linux-gnu/xtables'];
@@ -37,24 +37,29 @@ const MODULES =
 const TABLES = ['iptables', 'ip6tables', 'iptables-restore', 'ip6tables-restore', 'iptables-save', 'ip6tables-save'];
 
 /** False when it can be run, else the sentence that says what is missing. */
-export function cannotRunLab(more: readonly string[] = []): string | false {
+export function cannotRunLab(more: readonly string[] = [], kernel?: OtherKernel): string | false {
   const missing = [PORTMAP, XTABLES, ...DIST.map((name) => `dist/${name}`)].filter((path) => !existsSync(path));
-  const cannot = cannotBoot([...programs, ...more]);
+  const cannot = cannotBoot([...programs, ...more], kernel);
   return cannot || (missing.length > 0 && `NOT RUN: ${missing.join(', ')} is not here`);
 }
 
 export type LabPathsWanted = {
   /** Of `enactor lab paths`. */
   readonly args: string;
+  /** Run before it. */
+  readonly before?: string;
   /** Beside those of every lab. */
   readonly modules?: string;
   readonly programs?: readonly string[];
+  readonly kernel?: OtherKernel;
   readonly timeoutMs: number;
 };
 
 /** What it printed, with `ended with` and its exit code as the last line. */
-export function labPathsInVm({ args, modules = '', programs: more = [], timeoutMs }: LabPathsWanted): Promise<string> {
+export function labPathsInVm(wanted: LabPathsWanted): Promise<string> {
+  const { args, before = '', modules = '', programs: more = [], kernel, timeoutMs } = wanted;
   return runInVm({
+    ...(kernel !== undefined && { kernel }),
     modules: `${MODULES} ${modules}`.trim().split(' '),
     programs: [process.execPath, ...programs, ...more],
     trees: {
@@ -67,7 +72,8 @@ export function labPathsInVm({ args, modules = '', programs: more = [], timeoutM
     script: `export PATH=/bin ENACTOR_BOX=root HOME=/tmp
 mkdir -p /media
 cd /app
-unshare --pid --fork node dist/enactor.js lab paths ${args} --patience 6
+${before}
+unshare --pid --fork node dist/enactor.js lab paths ${args} --patience 20
 echo "ended with $?"`,
     timeoutMs,
   });

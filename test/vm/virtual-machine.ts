@@ -21,8 +21,11 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 
-/** Where .ci/packages.sh unpacks the kernel: it is not this machine's, and nothing boots it. */
+/** Where .ci/vm-kernel.sh unpacks kernels: they are not this machine's, and nothing boots them. */
 const KERNEL_ROOT = process.env.ENACTOR_VM_KERNEL ?? '/var/cache/enactor-vm';
+/** Debian's of that release in place of the one of this machine's; the oldest that its archive has. */
+export type OtherKernel = 'bullseye';
+const rootOf = (kernel?: OtherKernel): string => (kernel === undefined ? KERNEL_ROOT : `${KERNEL_ROOT}-${kernel}`);
 const QEMU = '/usr/bin/qemu-system-x86_64';
 const BUSYBOX = '/bin/busybox';
 const MEMORY_MIB = 512;
@@ -44,13 +47,14 @@ export type VmWanted = {
   readonly links?: Readonly<Record<string, string>>;
   /** MACs of its network cards (Intel's e1000), all on one hub; `eth0` and so on in their order. */
   readonly nics?: readonly string[];
+  readonly kernel?: OtherKernel;
   readonly timeoutMs: number;
 };
 
 /** False when a machine with these programs can be run, else the sentence that says what is missing. */
-export function cannotBoot(programs: readonly string[]): string | false {
+export function cannotBoot(programs: readonly string[], kernel?: OtherKernel): string | false {
   const missing = [QEMU, BUSYBOX, ...programs].filter((path) => !existsSync(path));
-  if (kernelImage() === null) missing.push(`${KERNEL_ROOT}/boot/vmlinuz-*`);
+  if (kernelImage(kernel) === null) missing.push(`${rootOf(kernel)}/boot/vmlinuz-*`);
   return missing.length > 0 && `NOT RUN: a virtual machine needs ${missing.join(', ')}: npm run packages`;
 }
 
@@ -65,15 +69,15 @@ export async function runInVm(wanted: VmWanted): Promise<string> {
   }
 }
 
-function kernelImage(): string | null {
-  const boots = join(KERNEL_ROOT, 'boot');
+function kernelImage(kernel?: OtherKernel): string | null {
+  const boots = join(rootOf(kernel), 'boot');
   const name = existsSync(boots) ? readdirSync(boots).find((one) => one.startsWith('vmlinuz-')) : undefined;
   return name === undefined ? null : join(boots, name);
 }
 
 function makeInitramfs(
   dir: string,
-  { modules, programs, script, files = {}, trees = {}, links = {} }: VmWanted,
+  { modules, programs, script, files = {}, trees = {}, links = {}, kernel }: VmWanted,
 ): string {
   const root = join(dir, 'root');
   for (const each of ['bin', 'dev', 'proc', 'sys', 'run', 'tmp', 'modules'])
@@ -88,7 +92,7 @@ function makeInitramfs(
     cpSync(from, join(root, to), { recursive: true, dereference: true });
   }
   for (const [name, target] of Object.entries(links)) symlinkSync(target, join(root, 'bin', name));
-  const loaded = inOrder(modules);
+  const loaded = inOrder(modules, join(rootOf(kernel), 'lib/modules'));
   for (const module of loaded) copyFileSync(module, join(root, 'modules', basename(module)));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(root, name), text);
   writeFileSync(join(root, 'script'), script);
@@ -137,11 +141,10 @@ function librariesOf(program: string): string[] {
 }
 
 /** The files of these modules and of all that they need, each after those it needs. */
-function inOrder(names: readonly string[]): string[] {
+function inOrder(names: readonly string[], directory: string): string[] {
   const found = new Map<string, string>();
-  for (const path of readdirSync(join(KERNEL_ROOT, 'lib/modules'), { recursive: true, encoding: 'utf8' }))
-    if (path.endsWith('.ko'))
-      found.set(basename(path, '.ko').replaceAll('-', '_'), join(KERNEL_ROOT, 'lib/modules', path));
+  for (const path of readdirSync(directory, { recursive: true, encoding: 'utf8' }))
+    if (path.endsWith('.ko')) found.set(basename(path, '.ko').replaceAll('-', '_'), join(directory, path));
   const ordered = new Set<string>();
   const add = (name: string) => {
     const path = found.get(name.replaceAll('-', '_'));
@@ -156,7 +159,7 @@ function inOrder(names: readonly string[]): string[] {
 
 async function boot(
   initramfs: string,
-  { timeoutMs, nics = [] }: Pick<VmWanted, 'timeoutMs' | 'nics'>,
+  { timeoutMs, nics = [], kernel }: Pick<VmWanted, 'timeoutMs' | 'nics' | 'kernel'>,
   memoryMib: number,
 ): Promise<string> {
   const machine = spawn(
@@ -167,7 +170,7 @@ async function boot(
       ...nics.flatMap((mac, at) => [
         ...['-netdev', `hubport,id=n${at},hubid=0`, '-device', `e1000,netdev=n${at},mac=${mac}`],
       ]),
-      ...['-kernel', kernelImage() ?? '', '-initrd', initramfs, '-append', 'console=ttyS0 quiet panic=-1'],
+      ...['-kernel', kernelImage(kernel) ?? '', '-initrd', initramfs, '-append', 'console=ttyS0 quiet panic=-1'],
     ],
     { stdio: ['ignore', 'pipe', 'pipe'] },
   );

@@ -1,17 +1,16 @@
 import { closeSync, openSync } from 'node:fs';
-import { EnactorError } from '../../core/errors.ts';
 import type { Sandbox } from '../../core/sandbox.ts';
 import type { Libc } from '../netlink/libc.ts';
 import type { Link } from '../netlink/link.ts';
 import { Netlink } from '../netlink/netlink.ts';
 import { deleteLink, setLink } from '../netlink/wire/link.ts';
 import type { Request } from '../netlink/wire/message.ts';
-import { type ExclusivePlan, SERVICE_IF_NAME } from './exclusive-plan.ts';
+import type { ExclusivePlan } from './exclusive-plan.ts';
 import { findHostVeth } from './host-veth.ts';
 import type { PodNamespace } from './pod-namespace.ts';
 import type { Attached } from './pod-network.ts';
-import { HOST_VETH_PREFIX, sandboxDevice } from './sandbox-device.ts';
-import { makeServicePair, missingOfPair, missingOnEni, putOnEni } from './service-pair.ts';
+import { sandboxDevice } from './sandbox-device.ts';
+import { makeServicePair, missingOfPair, missingOnEni, mustBeCurrent, putOnEni, readyForEni } from './service-pair.ts';
 
 /** Makes, removes and verifies what the network of a pod with an ENI of its own consists of (exclusive-plan.ts). Synchronous throughout. */
 export class ExclusiveNetwork {
@@ -26,17 +25,12 @@ export class ExclusiveNetwork {
     const host = new Netlink(this.#libc);
     const { ifName } = plan.sandbox;
     try {
-      for (const name of [ifName, SERVICE_IF_NAME])
-        if (namespace.netlink.linkByName(name) !== null)
-          throw new EnactorError('device', `${name} in ${namespace.path} exists already and is left untouched`);
-      if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
-      const eni = eniOnHost(host, plan.eniMac);
-      if (eni === null) throw new EnactorError('device', `the device of ENI ${plan.eniMac} is not on the host (yet)`);
+      const eni = readyForEni(plan, host, namespace);
       try {
         host.apply([setLink(eni.index, { up: false }), setLink(eni.index, { netnsFd: namespace.fd, name: ifName })]);
         putOnEni(this.#libc, plan, namespace);
         const hostName = makeServicePair(this.#libc, host, plan, namespace);
-        if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
+        mustBeCurrent(namespace);
         return { hostName, hostMac: plan.device.hostMac, podMac: plan.eniMac };
       } catch (error) {
         // The first cause is what the caller has to see, not what the undo met.
@@ -100,18 +94,6 @@ export class ExclusiveNetwork {
 
 /** What hangs on a device has its MAC too. */
 const CHILDREN: readonly (string | null)[] = ['ipvlan', 'macvlan', 'vlan'];
-
-/** Physical before all: only tests have ENIs of another kind. */
-const ENI_KINDS: readonly (string | null)[] = [null, 'veth', 'dummy'];
-
-/** By its MAC, which a bridge or whatever hangs on the device may have too; a pod's host end never has it, whatever it is called. */
-export function eniOnHost(host: Netlink, mac: string): Link | null {
-  const wanted = mac.toLowerCase();
-  const all = host
-    .links()
-    .filter((link) => link.mac === wanted && !link.loopback && !link.name.startsWith(HOST_VETH_PREFIX));
-  return ENI_KINDS.map((kind) => all.find((link) => link.kind === kind)).find((link) => link !== undefined) ?? null;
-}
 
 /** A name that says which ENI it is, for a device whose own name is not known any more. */
 function nameOf({ mac }: Link): string {

@@ -17,6 +17,7 @@ import { FilterAlarm } from '../netlink/filter-alarm.ts';
 import { installTable } from '../netlink/filter-table.ts';
 import type { Libc } from '../netlink/libc.ts';
 import { Netlink } from '../netlink/netlink.ts';
+import type { BaseChain } from '../netlink/nft-table.ts';
 import { deleteRoute } from '../netlink/wire/route.ts';
 import { deleteRule } from '../netlink/wire/rule.ts';
 import { mayBeDrift } from './drift-signs.ts';
@@ -79,11 +80,20 @@ export class HostKernel implements Kernel {
     this.#prepareFilter();
   }
 
+  /** Kinds of chains that this kernel does not take (node-filter.ts); null where it cannot be asked. */
+  lackingChains(): readonly BaseChain['type'][] | null {
+    return this.#filter.lacking;
+  }
+
   /** So that the first pod has them too. What fails here the keeper meets again, and tells. */
   #prepareFilter(): void {
     const host = new Netlink(this.#libc);
     try {
-      for (const { filter, requests } of this.#filter.fixes(new HostView(host), new Set(this.#tables.keys()))) {
+      for (const { filter, requests, settings = [] } of this.#filter.fixes(
+        new HostView(host),
+        new Set(this.#tables.keys()),
+      )) {
+        ensureSysctls(settings);
         if (filter !== undefined) installTable(this.#libc, filter);
         host.apply(requests, ['EEXIST', ...GONE]);
       }

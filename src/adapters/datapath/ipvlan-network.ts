@@ -4,13 +4,12 @@ import type { Libc } from '../netlink/libc.ts';
 import { Netlink } from '../netlink/netlink.ts';
 import { NetlinkError } from '../netlink/netlink-error.ts';
 import { createIpvlan, deleteLink, setLink } from '../netlink/wire/link.ts';
-import { eniOnHost } from './exclusive-network.ts';
 import { type ExclusivePlan, SERVICE_IF_NAME } from './exclusive-plan.ts';
 import { findHostVeth, GONE } from './host-veth.ts';
 import type { PodNamespace } from './pod-namespace.ts';
 import type { Attached } from './pod-network.ts';
 import { HOST_VETH_PREFIX, sandboxDevice } from './sandbox-device.ts';
-import { makeServicePair, missingOfPair, missingOnEni, putOnEni } from './service-pair.ts';
+import { makeServicePair, missingOfPair, missingOnEni, mustBeCurrent, putOnEni, readyForEni } from './service-pair.ts';
 
 /** Of a slave's name before it has the pod's. */
 const BEFORE_PREFIX = 'ipvl';
@@ -45,12 +44,7 @@ export class IpvlanNetwork {
     const host = new Netlink(this.#libc);
     const { ifName } = plan.sandbox;
     try {
-      for (const name of [ifName, SERVICE_IF_NAME])
-        if (namespace.netlink.linkByName(name) !== null)
-          throw new EnactorError('device', `${name} in ${namespace.path} exists already and is left untouched`);
-      if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
-      const eni = eniOnHost(host, plan.eniMac);
-      if (eni === null) throw new EnactorError('device', `the device of ENI ${plan.eniMac} is not on the host`);
+      const eni = readyForEni(plan, host, namespace);
       // The kernel looks for the name on the host first, where there mostly is an eth0: it is given in the pod.
       const name = BEFORE_PREFIX + plan.device.hostNames[1].slice(HOST_VETH_PREFIX.length);
       const [made] = host.execute([
@@ -63,7 +57,7 @@ export class IpvlanNetwork {
         namespace.netlink.apply([setLink(slave.index, { name: ifName })]);
         putOnEni(this.#libc, plan, namespace);
         const hostName = makeServicePair(this.#libc, host, plan, namespace);
-        if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
+        mustBeCurrent(namespace);
         return { hostName, hostMac: plan.device.hostMac, podMac: plan.eniMac };
       } catch (error) {
         // The first cause is what the caller has to see, not what the undo met.

@@ -6,7 +6,7 @@
  */
 import type { Family } from '../../core/ip.ts';
 import { parseCidr } from '../../core/ip.ts';
-import { isWhole } from '../netlink/filter-table.ts';
+import { isWhole, lackingChains } from '../netlink/filter-table.ts';
 import type { Libc } from '../netlink/libc.ts';
 import type { BaseChain, NftTable } from '../netlink/nft-table.ts';
 import { TABLE_MAIN } from '../netlink/route.ts';
@@ -24,7 +24,7 @@ import {
 import type { Fix } from './fix.ts';
 import type { HostView } from './host-view.ts';
 import { podOriginChains } from './pod-origin.ts';
-import { ownReplyChain, primaryDevice, replyPathChains, replyRuleFixes } from './reply-paths.ts';
+import { ownReplyChain, primaryDevice, primaryFixes, replyPathChains, replyRuleFixes } from './reply-paths.ts';
 import { DIRECT_GROUP, HOST_VETH_PREFIX } from './sandbox-device.ts';
 
 /** Pods in the prefix `from` bear the node's address outside of the prefixes `except`, which are of the same family. */
@@ -39,11 +39,24 @@ export class NodeFilter {
   #services = false;
   #own = false;
   #table: NftTable | null = null;
+  #lacking: readonly BaseChain['type'][] | null = null;
+  readonly #ask: (libc: Libc) => readonly BaseChain['type'][];
 
   /** `families`: those whose answers go back by the node's interface. */
-  constructor(libc: Libc, families: readonly Family[]) {
+  constructor(libc: Libc, families: readonly Family[], ask: typeof lackingChains = lackingChains) {
     this.#libc = libc;
     this.#families = families;
+    this.#ask = ask;
+  }
+
+  /** Kinds of chains that this kernel does not take, which the table goes without; null while the kernel cannot be asked. */
+  get lacking(): readonly BaseChain['type'][] | null {
+    try {
+      this.#lacking ??= this.#ask(this.#libc);
+    } catch {
+      // No right to: whoever installs the table is told.
+    }
+    return this.#lacking;
   }
 
   /** As `fixes` wanted it last; null before, and where nothing is wanted. */
@@ -68,11 +81,12 @@ export class NodeFilter {
   fixes(view: HostView, eniMacs: ReadonlySet<string>): Fix[] {
     // Of a host that has no default route no answers are sent anywhere.
     const primary = this.#families.length === 0 ? null : primaryDevice(view.routes(4, TABLE_MAIN), view.links, eniMacs);
-    this.#table = tableOf(primary, this.#masquerades, this.#services, this.#own);
+    this.#table = takenOf(tableOf(primary, this.#masquerades, this.#services, this.#own), this.lacking ?? []);
     const rules = primary === null ? [] : this.#families;
     return [
       ...(this.#table === null ? [] : this.#tableFixes(this.#table)),
       ...rules.flatMap((family) => replyRuleFixes(family, view.otherRules(family))),
+      ...(primary === null ? [] : primaryFixes(primary)),
     ];
   }
 
@@ -108,6 +122,13 @@ function tableOf(
     ...masquerades.map(({ from, except }) => `${from} masqueraded outside ${except.join(' ')}`),
   ];
   return { name: 'enactor', comment: `enactor: ${words.join(', ')}`, chains };
+}
+
+/** All of a table is refused with one of its chains. Without any nf_tables it stays as it is wanted, so that its lack is told. */
+function takenOf(table: NftTable | null, lacking: readonly BaseChain['type'][]): NftTable | null {
+  if (table === null || lacking.length === 0 || lacking.includes('filter')) return table;
+  const chains = table.chains.filter(({ type }) => !lacking.includes(type));
+  return chains.length === 0 ? null : { ...table, chains };
 }
 
 function masqueradeChain(all: readonly Masquerade[]): BaseChain {

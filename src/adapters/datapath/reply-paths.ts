@@ -31,6 +31,7 @@ import { addRule, deleteRule, ruleText } from '../netlink/wire/rule.ts';
 import type { Fix } from './fix.ts';
 import { GONE } from './host-veth.ts';
 import { DIRECT_GROUP, HOST_VETH_PREFIX } from './sandbox-device.ts';
+import { deviceSysctl, isStrict } from './sysctl.ts';
 
 export const REPLY_MARK = 0x10;
 /** After what leads to a pod, before what leads a pod's traffic to its ENI. */
@@ -114,6 +115,19 @@ export function replyRuleFixes(family: Family, rules: readonly Rule[]): Fix[] {
       (rule): Fix => ({ ...base, detail: `led to table ${rule.table}`, requests: [deleteRule(rule)], tolerated: GONE }),
     ),
     ...(about.some(isSame) ? [] : [{ ...base, detail: null, requests: [addRule(wanted)], tolerated: ['EEXIST'] }]),
+  ];
+}
+
+/**
+ * What comes in by the primary's device and is rewritten to a pod is looked up backwards with the pod's address as its source, and would go by the pod's ENI: a strict
+ * filter drops it before the pod has it. Loose it takes what has a way back at all. Where the host's is off, or loose, it stays. Source: cases/bugs B37;
+ * net/ipv4/fib_frontend.c, fib_validate_source; the AWS VPC CNI sets the same.
+ */
+export function primaryFixes(primary: string): Fix[] {
+  if (!isStrict(primary)) return [];
+  const setting = deviceSysctl(4, primary, 'rp_filter', 2);
+  return [
+    { kind: 'hostSetting', object: setting.path, pod: null, detail: 'set to 2', requests: [], settings: [setting] },
   ];
 }
 

@@ -16,9 +16,40 @@ import { findHostVeth, GONE, isOwned } from './host-veth.ts';
 import type { PodNamespace } from './pod-namespace.ts';
 import { hostSysctls } from './pod-network.ts';
 import type { OnLink } from './pod-plan.ts';
-import { DIRECT_GROUP } from './sandbox-device.ts';
+import { DIRECT_GROUP, HOST_VETH_PREFIX } from './sandbox-device.ts';
 import { deviceSysctl, ensureSysctls, type Sysctl } from './sysctl.ts';
 import { missingQueue } from './verify-pod.ts';
+
+/** The device of the plan's ENI on the host. Throws EnactorError where it is not, where the pod's namespace is gone, or has devices of these names already. */
+export function readyForEni(
+  { sandbox: { ifName }, eniMac }: ExclusivePlan,
+  host: Netlink,
+  namespace: PodNamespace,
+): Link {
+  for (const name of [ifName, SERVICE_IF_NAME])
+    if (namespace.netlink.linkByName(name) !== null)
+      throw new EnactorError('device', `${name} in ${namespace.path} exists already and is left untouched`);
+  mustBeCurrent(namespace);
+  const eni = eniOnHost(host, eniMac);
+  if (eni === null) throw new EnactorError('device', `the device of ENI ${eniMac} is not on the host (yet)`);
+  return eni;
+}
+
+export function mustBeCurrent(namespace: PodNamespace): void {
+  if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
+}
+
+/** Physical before all: only tests have ENIs of another kind. */
+const ENI_KINDS: readonly (string | null)[] = [null, 'veth', 'dummy'];
+
+/** By its MAC, which a bridge or whatever hangs on the device may have too; a pod's host end never has it, whatever it is called. */
+export function eniOnHost(host: Netlink, mac: string): Link | null {
+  const wanted = mac.toLowerCase();
+  const all = host
+    .links()
+    .filter((link) => link.mac === wanted && !link.loopback && !link.name.startsWith(HOST_VETH_PREFIX));
+  return ENI_KINDS.map((kind) => all.find((link) => link.kind === kind)).find((link) => link !== undefined) ?? null;
+}
 
 /** The pod's address, routes and limit on the device that is its `ifName`. Throws NetlinkError or EnactorError. */
 export function putOnEni(

@@ -50,3 +50,9 @@ export function notStrict(allRpFilter: string | null): number {
 }
 
 export const ALL_RP_FILTER = '/proc/sys/net/ipv4/conf/all/rp_filter';
+
+/** Whether the device drops what would not go back by it. */
+export function isStrict(device: string): boolean {
+  const values = [ALL_RP_FILTER, deviceSysctl(4, device, 'rp_filter', 0).path].map((path) => Number(readSysctl(path)));
+  return Math.max(...values) === 1;
+}

@@ -11,11 +11,12 @@ import { type FSWatcher, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { credentials } from '@grpc/grpc-js';
+import type { EniDevices } from '../../core/eni-devices.ts';
 import { failureOf } from '../../core/errors.ts';
 import type { Log } from '../../ports/log.ts';
 import { bindUnixSocket } from '../http/unix-socket.ts';
-import { DeviceServer } from './device-server.ts';
-import { DEVICE_PLUGIN_VERSION, type Device, KUBELET_SOCKET, registrationService } from './kubelet-services.ts';
+import { DeviceServer, PLUGIN_OPTIONS } from './device-server.ts';
+import { DEVICE_PLUGIN_VERSION, KUBELET_SOCKET, registrationService } from './kubelet-services.ts';
 
 export type DevicePluginOptions = {
   /** The kubelet's, where `kubelet.sock` is. */
@@ -26,8 +27,8 @@ export type DevicePluginOptions = {
   readonly endpoint: string;
   /** How devices are named, before their number. */
   readonly prefix: string;
-  /** How many there are; null while that is not known, and then nothing is registered. */
-  readonly count: () => number | null;
+  /** How many there are, and how many of them can be had; null while that is not known, and then nothing is registered. */
+  readonly count: () => EniDevices | null;
   readonly log: Log;
   readonly pollMs?: number;
   /** How long a kubelet may take to follow the list before it is told again. */
@@ -57,10 +58,10 @@ export async function offerDevices(options: DevicePluginOptions, signal: AbortSi
 }
 
 async function serve(options: DevicePluginOptions, signal: AbortSignal): Promise<void> {
-  const { directory, endpoint, pollMs = 5_000, patienceMs = 30_000, log, resource } = options;
+  const { directory, endpoint, prefix, pollMs = 5_000, patienceMs = 30_000, log, resource } = options;
   // The directory is the kubelet's to make.
   statSync(directory);
-  const server = new DeviceServer(devicesOf(options));
+  const server = new DeviceServer(prefix, options.count() ?? NONE);
   const bound = await bindUnixSocket(server.listener, join(directory, endpoint));
   const changes = watched(directory);
   let registered = '';
@@ -69,7 +70,8 @@ async function serve(options: DevicePluginOptions, signal: AbortSignal): Promise
   try {
     while (!signal.aborted) {
       const restored = await bound.restore();
-      server.offer(devicesOf(options));
+      const { all, usable } = options.count() ?? NONE;
+      server.offer({ all, usable });
       const kubelet = identityOf(join(directory, KUBELET_SOCKET));
       const ignored = !server.watched && performance.now() - registeredMs >= patienceMs;
       if (kubelet !== null && (kubelet !== registered || restored || ignored))
@@ -78,7 +80,7 @@ async function serve(options: DevicePluginOptions, signal: AbortSignal): Promise
           registered = kubelet;
           registeredMs = performance.now();
           failures = 0;
-          log.info({ resource, devices: devicesOf(options).length }, 'registered with the kubelet');
+          log.info({ resource, devices: all, usable }, 'registered with the kubelet');
         } catch (error) {
           if (signal.aborted) break;
           registered = '';
@@ -96,8 +98,7 @@ async function serve(options: DevicePluginOptions, signal: AbortSignal): Promise
   }
 }
 
-const devicesOf = ({ prefix, count }: DevicePluginOptions): readonly Device[] =>
-  Array.from({ length: count() ?? 0 }, (_, index) => ({ ID: `${prefix}${index}`, health: 'Healthy' as const }));
+const NONE: EniDevices = { all: 0, usable: 0 };
 
 async function register({ directory, resource, endpoint }: DevicePluginOptions, signal: AbortSignal): Promise<void> {
   const Registration = registrationService();
@@ -108,7 +109,7 @@ async function register({ directory, resource, endpoint }: DevicePluginOptions, 
     version: DEVICE_PLUGIN_VERSION,
     endpoint,
     resource_name: resource,
-    options: { pre_start_required: false, get_preferred_allocation_available: false },
+    options: PLUGIN_OPTIONS,
   };
   try {
     await new Promise<void>((resolve, reject) => {

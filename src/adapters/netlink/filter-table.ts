@@ -1,9 +1,17 @@
 import type { Libc } from './libc.ts';
 import { NetlinkError } from './netlink-error.ts';
 import { NetlinkSocket } from './netlink-socket.ts';
-import type { NftTable } from './nft-table.ts';
+import type { BaseChain, NftTable } from './nft-table.ts';
 import { NETLINK_NETFILTER } from './wire/connection.ts';
-import { COMMENT_MAX, decodeNftRule, deleteTable, dumpNftRules, type NftRule, replaceTable } from './wire/nftables.ts';
+import {
+  COMMENT_MAX,
+  decodeNftRule,
+  deleteTable,
+  dumpNftRules,
+  type NftRule,
+  replaceTable,
+  tryChain,
+} from './wire/nftables.ts';
 
 /** Puts the table in the place of what was there, at once or not at all. Throws NetlinkError; EOPNOTSUPP and the like: the kernel has no nf_tables. */
 export function installTable(libc: Libc, table: NftTable): void {
@@ -32,6 +40,28 @@ export function isWholeBy(socket: NetlinkSocket, table: NftTable): boolean {
     rules.filter((rule) => rule.chain === chain && rule.comment === table.comment.slice(0, COMMENT_MAX)).length;
   const wanted = table.chains.reduce((sum, chain) => sum + chain.rules.length, 0);
   return rules.length === wanted && table.chains.every((chain) => has(chain.name) === chain.rules.length);
+}
+
+/** One of each kind that ours are of. */
+const KINDS: readonly Omit<BaseChain, 'rules'>[] = [
+  { name: 'tried', type: 'filter', hook: 'prerouting', priority: -150 },
+  { name: 'tried', type: 'nat', hook: 'postrouting', priority: 100 },
+  { name: 'tried', type: 'route', hook: 'output', priority: -150 },
+];
+/** The kernel's words for what it does not know. */
+const UNKNOWN: readonly string[] = ['ENOENT', 'EOPNOTSUPP', 'EPROTONOSUPPORT', 'EAFNOSUPPORT', 'EINVAL'];
+
+/** Kinds of chains that this kernel does not take in family `inet`; all of them where it has no nf_tables. Changes nothing. Throws NetlinkError. */
+export function lackingChains(libc: Libc): BaseChain['type'][] {
+  return KINDS.filter((kind) => {
+    try {
+      transact(libc, (socket) => socket.execute(tryChain(kind)));
+      return false;
+    } catch (error) {
+      if (error instanceof NetlinkError && UNKNOWN.includes(error.code)) return true;
+      throw error;
+    }
+  }).map(({ type }) => type);
 }
 
 function rulesOf(socket: NetlinkSocket, table: string): NftRule[] {

@@ -23,3 +23,12 @@ export function openKoffiLibc(): Libc {
     recv: (fd, into, flags) => answer(recv(fd, into, into.length, flags)),
   };
 }
+
+/** As glibc says it of itself, `2.36`; null where the C library is another one, as musl: then openKoffiLibc() throws. */
+export function glibcVersion(): string | null {
+  try {
+    return String(koffi.load('libc.so.6').func('const char *gnu_get_libc_version()')());
+  } catch {
+    return null;
+  }
+}

@@ -3,10 +3,11 @@ import type { NodeReport } from '../../ports/introspection.ts';
 import type { Check, CheckResult } from './check.ts';
 import { cloudChecks } from './cloud.ts';
 import { healthCheck, refusalsCheck, storeCheck, waitingCheck } from './health.ts';
+import { machineCheck } from './machine.ts';
 import { apiServerCheck, cloudCheck, metadataCheck } from './others.ts';
 
 export const checks: readonly Check[] = [
-  ...[healthCheck, storeCheck, apiServerCheck, metadataCheck, cloudCheck, ...cloudChecks],
+  ...[healthCheck, storeCheck, machineCheck, apiServerCheck, metadataCheck, cloudCheck, ...cloudChecks],
   ...[waitingCheck, refusalsCheck],
 ];
 

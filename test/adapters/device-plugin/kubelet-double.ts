@@ -13,8 +13,10 @@ type Plugin = {
   GetDevicePluginOptions(request: object, done: (error: Error | null, reply: object) => void): void;
   ListAndWatch(request: object): ClientReadableStream<{ devices: readonly { ID: string; health: string }[] }>;
   Allocate(request: object, done: (error: ServiceError | null, reply: object) => void): void;
+  GetPreferredAllocation(request: object, done: (error: ServiceError | null, reply: object) => void): void;
   PreStartContainer(request: object, done: (error: ServiceError | null, reply: object) => void): void;
 };
+type Preferred = { readonly container_responses: readonly { readonly deviceIDs: readonly string[] }[] };
 
 export class KubeletDouble {
   readonly registered: Registered[] = [];
@@ -25,6 +27,8 @@ export class KubeletDouble {
   readonly #directory: string;
   readonly #server = new Server();
   readonly #plugins: Plugin[] = [];
+  /** Device by pod. */
+  readonly #pods = new Map<string, string>();
   readonly #streams: ClientReadableStream<unknown>[] = [];
   /** Whether the list is followed after a registration. */
   readonly #follows: boolean;
@@ -64,6 +68,35 @@ export class KubeletDouble {
   allocate(...containers: readonly (readonly string[])[]): Promise<object> {
     const container_requests = containers.map((ids) => ({ devices_ids: ids }));
     return this.#asked((plugin, done) => plugin.Allocate({ container_requests }, done));
+  }
+
+  /** As the kubelet lets a pod in: of what is healthy and nobody's, as the plugin prefers it. null: there is none. */
+  async admit(pod: string): Promise<string | null> {
+    const used = [...this.#pods.values()];
+    const available = this.devices.flatMap((told) => {
+      const [id = '', health] = told.split(' ');
+      return health === 'Healthy' && !used.includes(id) ? [id] : [];
+    });
+    if (available.length === 0) return null;
+    const asked = { available_deviceIDs: available, must_include_deviceIDs: [], allocation_size: 1 };
+    const { container_responses: answers } = (await this.#asked((plugin, done) =>
+      plugin.GetPreferredAllocation({ container_requests: [asked] }, done),
+    )) as Preferred;
+    const id = answers[0]?.deviceIDs[0] ?? '';
+    await this.allocate([id]);
+    this.#pods.set(pod, id);
+    return id;
+  }
+
+  /** Nobody tells the plugin. */
+  ended(pod: string): void {
+    this.#pods.delete(pod);
+  }
+
+  /** How many more it would let in. */
+  get room(): number {
+    const used = [...this.#pods.values()];
+    return this.devices.filter((told) => told.endsWith(' Healthy') && !used.includes(told.split(' ')[0] ?? '')).length;
   }
 
   preStart(ids: readonly string[]): Promise<object> {

@@ -31,6 +31,7 @@ const report: NodeReport = {
   ...{ state: 'running.serving', missing: [], enis: [], pool: null, leases: [], waiting: [], actors: [] },
   ...{ store: { failing: null, setAside: null }, refusals: [], cloud, holds: [] },
   podWatch: { syncedAtMs: NOW - MINUTE, heardAtMs: NOW - 3_000, awaySinceMs: null, why: null, gaps: 0 },
+  machine: { kernel: '6.1.0', arch: 'x64', glibc: '2.36', node: '20.19.0', lacks: [] },
 };
 
 const lines = (more: Partial<NodeReport>): string[] =>
@@ -42,6 +43,7 @@ t.test('doctor: a node that is well is told so, line by line', async (t) => {
   t.strictSame(lines({}), [
     'node ok serving',
     'store ok can be written',
+    'machine ok kernel 6.1.0, x64, glibc 2.36, Node 20.19.0',
     'API server ok pods are watched, last heard 3 s ago',
     'metadata ok answers, last 40 s ago',
     'cloud ok answers, last 5 s ago',
@@ -64,6 +66,15 @@ t.test('doctor: node and store', async (t) => {
   ]);
   const setAside = { atMs: NOW, path: '/data/db.set-aside-1', why: 'a table is damaged' };
   t.strictSame(changed({ store: { failing: null, setAside } }), ['store warning was set aside: a table is damaged']);
+});
+
+t.test('doctor: what the host lacks, each with what that costs', async (t) => {
+  const lacks = ['the kernel takes no nat in family inet', 'the kernel takes no route chains'];
+  const machine = { kernel: '5.1.0', arch: 'arm64', glibc: '2.36', node: '20.19.0', lacks };
+  t.strictSame(
+    changed({ machine }),
+    lacks.map((says) => `machine warning ${says}`),
+  );
 });
 
 t.test(

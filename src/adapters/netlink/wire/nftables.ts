@@ -35,6 +35,7 @@ const LIST_ELEMENT = 1;
 const EXPRESSION_NAME = 1;
 const EXPRESSION_DATA = 2;
 const COMMENT = 0;
+const TRIED_TABLE = 'enactor-tried';
 /** Of a rule; more is refused by `nft list`. */
 export const COMMENT_MAX = 127;
 
@@ -75,6 +76,20 @@ export function replaceTable(table: NftTable): Request[] {
 export function deleteTable(name: string): Request[] {
   const body = Buffer.concat([header(FAMILY_INET), textAttribute(TABLE_NAME, name)]);
   return batch([{ type: DEL_TABLE, flags: 0, body, operation: 'delete filter table', object: name }]);
+}
+
+/**
+ * A table with one chain, put to the kernel and never finished: without its end a batch is looked at, answered and dropped. The last of them is the chain's.
+ * Source: nf_tables, nfnetlink_rcv_batch; what `nft --check` does.
+ */
+export function tryChain(chain: Omit<BaseChain, 'rules'>): Request[] {
+  const name = textAttribute(TABLE_NAME, TRIED_TABLE);
+  const request = (type: number, parts: readonly Buffer[]): Request => {
+    const body = Buffer.concat([header(FAMILY_INET), ...parts]);
+    return { type, flags: CREATE, body, operation: 'try filter chain', object: `${chain.type} ${chain.hook}` };
+  };
+  const tried = batch([request(NEW_TABLE, [name]), request(NEW_CHAIN, [name, ...chainParts({ ...chain, rules: [] })])]);
+  return tried.slice(0, -1);
 }
 
 /** Some kernels list the rules of all tables: each says whose it is. */
