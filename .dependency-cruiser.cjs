@@ -32,7 +32,9 @@ const layers = {
     '^(statecharts|actors)/',
     ...anyPackage,
   ],
-  '^src/cli/': ['^src/(core|ports|adapters|lab|charts|inspect|cli)/', '^src/vpc/instance-types', '^(statecharts|actors)/', ...anyPackage],
+  // Experiments with a cloud; of the simulated one it knows the settings, in which it tells what it found.
+  '^src/verify/': ['^src/(core|ports|adapters|verify)/', '^src/vpc/(settings|cloud-profile)\\.ts$', ...anyPackage],
+  '^src/cli/': ['^src/(core|ports|adapters|lab|charts|inspect|verify|cli)/', '^src/vpc/(instance-types|cloud-profile|settings)', '^(statecharts|actors)/', ...anyPackage],
   '^test/': ['.*'],
 };
 

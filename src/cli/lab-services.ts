@@ -3,17 +3,27 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { startApiServer } from '../lab/apiserver/api-server.ts';
 import { parseListen } from '../lab/cloud/listening.ts';
-import { runCloud } from '../lab/cloud/run-cloud.ts';
+import { type CloudOptions, runCloud } from '../lab/cloud/run-cloud.ts';
 import { parseTopology } from '../lab/cloud/topology-file.ts';
+import { parseProfile, withProfile } from '../vpc/cloud-profile.ts';
+import { defaultSettings } from '../vpc/settings.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
 
 export type CloudCommand = {
   readonly listen: string;
-  readonly profile: 'fast' | 'realistic';
+  /** `fast`, `realistic`, or the path of a measured one. */
+  readonly profile: string;
   readonly topology: string | null;
   /** `INSTANCE=ADDR`, more places where an instance's metadata is served. */
   readonly metadata: readonly string[];
 };
+
+/** What a profile does not tell is as in `realistic`. */
+async function behaviour(profile: string): Promise<Pick<CloudOptions, 'profile' | 'settings'>> {
+  if (profile === 'fast' || profile === 'realistic') return { profile };
+  const measured = parseProfile(await readFile(profile, 'utf8'));
+  return { settings: withProfile(defaultSettings('realistic'), measured) };
+}
 
 /** A place that cannot be read or listened at is the caller's to mend: a sentence, and no stack. */
 async function asSentence<T>(work: () => Promise<T>): Promise<T> {
@@ -40,7 +50,7 @@ export async function labCloud({ listen, profile, topology, metadata }: CloudCom
   const cloud = await asSentence(async () =>
     runCloud({
       listen,
-      profile,
+      ...(await behaviour(profile)),
       metadata: doors,
       ...(topology === null ? {} : { topology: parseTopology(JSON.parse(await readFile(topology, 'utf8'))) }),
     }),

@@ -18,6 +18,7 @@ import { statusCommand } from './commands/status.ts';
 import { supportCommand } from './commands/support.ts';
 import { tellCommands } from './commands/tell.ts';
 import { terwayCommands } from './commands/terway.ts';
+import { verifyCloudCommand } from './commands/verify-cloud.ts';
 import { watchCommand } from './commands/watch.ts';
 import { whyCommand } from './commands/why.ts';
 
@@ -29,7 +30,7 @@ const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
   ],
   'Its actors:': [watchCommand, inspectCommand, actorsCommand, eventsCommand, journalCommand, chartsCommand],
   'As terway-cli has them:': [terwayCommands],
-  'Without a node:': [labCommand, simulateCommand, planCommand, completionCommand],
+  'Without a node:': [labCommand, simulateCommand, planCommand, verifyCloudCommand, completionCommand],
 };
 
 /** All of `enactor`; `done` hears each command’s exit code. */

@@ -1,13 +1,15 @@
 /**
- * `npm run simulate -- --seeds 2000 [--seed 1] [--steps 2000] [--hazards a,b] [--stack dual] [--uncovered] [--trace] [--json]`
+ * `npm run simulate -- --seeds 2000 [--seed 1] [--steps 2000] [--hazards a,b] [--stack dual] [--profile FILE] [--uncovered] [--trace] [--json]`
  *
  * `npm run simulate -- --days 30 [--seed 1]`: one world of so many days, in which keys and tokens end and are renewed (long-run.ts).
  *
  * Runs seeds of at least `--steps` steps each, the rest included, from `--seed` on (a random one when left out, printed), says how it goes, and ends with one line that tells all. A violation is
  * printed with a shortened plan that still shows it; the exit code is then 1.
  */
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { isMainThread } from 'node:worker_threads';
+import { type CloudProfile, parseProfile } from '../vpc/cloud-profile.ts';
 import { ASSUMPTIONS } from './assumptions.ts';
 import { everything } from './coverage.ts';
 import { runDays } from './long-run.ts';
@@ -28,6 +30,7 @@ const USAGE = `Usage: simulate [options]
   --steps <count>      at least so many steps in each (2000)
   --hazards <names>    only these of ${HAZARDS.join(', ')}; or all
   --stack <name>       ${STACKS.join(', ')}
+  --profile <file>     the cloud as it was measured (enactor verify-cloud --write-profile); of the rest a seed takes either side
   --days <count>       one world of so many days instead, in which keys, tokens and reservations end and are renewed
   --trace              every step, of one seed
   --uncovered          the states and transitions that were not visited
@@ -62,6 +65,7 @@ function argumentsOf(argv: readonly string[]): Arguments {
       steps: { type: 'string', default: '2000' },
       hazards: { type: 'string', default: '' },
       stack: { type: 'string' },
+      profile: { type: 'string' },
       'own-enis': { type: 'boolean', default: false },
       trace: { type: 'boolean', default: false },
       uncovered: { type: 'boolean', default: false },
@@ -89,12 +93,24 @@ function argumentsOf(argv: readonly string[]): Arguments {
       ...lasting(steps),
       hazards: hazards as Hazard[],
       ...(stack && { stack }),
+      ...(values.profile !== undefined && { profile: profileAt(values.profile) }),
       ...(values['own-enis'] && { ownEnis: true }),
     },
     json: values.json,
     trace: values.trace,
     uncovered: values.uncovered,
   };
+}
+
+/** Throws RangeError for what cannot be read, or is no profile. */
+function profileAt(path: string): CloudProfile {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new RangeError(`--profile: ${error instanceof Error ? error.message : error}`);
+  }
+  return parseProfile(text);
 }
 
 async function simulate({ first, count, options, json, trace, uncovered }: Arguments): Promise<number> {

@@ -1,5 +1,6 @@
 /** One seed's world: how many nodes of which type, their settings, the cloud's delays and the sides of the assumptions that it takes. */
 import { defaultSettings, type Settings } from '../core/settings.ts';
+import { type CloudProfile, withProfile } from '../vpc/cloud-profile.ts';
 import { INSTANCE_TYPES, type InstanceType } from '../vpc/instance-types.ts';
 import { type Settings as CloudSettings, defaultSettings as cloudDefaults } from '../vpc/settings.ts';
 import { defaultTopology, type Topology } from '../vpc/topology.ts';
@@ -39,6 +40,8 @@ export type ScenarioOptions = Partial<Omit<PlanKinds, 'dual'>> & {
   readonly hazards?: readonly Hazard[];
   /** Over what the seed says, on every node: for what has to hold under one configuration. */
   readonly settings?: Partial<Settings>;
+  /** What a real cloud was measured to be: nothing of that is drawn. */
+  readonly profile?: CloudProfile;
   /** Of all that opens doors; without it nothing ends. */
   readonly lifetimes?: Lifetimes;
   /** Between two decisions of the plan, and how long decisions are made at all. */
@@ -96,7 +99,8 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
   const instanceType = stack !== 'ipv4' && drawn === 'ecs.g5.xlarge' ? UNEVEN.instanceType : drawn;
   const topology = { ...defaultTopology(instanceType, nodes), instanceTypes: [UNEVEN] };
   const base = { ...cloudDefaults('realistic'), jitter: chance.pick([0, 0.3, 0.9]) };
-  const { cloud, opposites } = drawAssumptions(new Seeded(seed, 'assumptions'), base);
+  const { cloud: assumed, opposites } = drawAssumptions(new Seeded(seed, 'assumptions'), base);
+  const cloud = options.profile === undefined ? assumed : withProfile(assumed, options.profile);
   const maxIdle = chance.pick([0, 2, 5, 10]);
   const policies = new Seeded(seed, 'policies');
   const lateChance = new Seeded(seed, 'late calls');

@@ -237,7 +237,11 @@ Examples:
     .command('cloud')
     .description('only the cloud: OpenAPI of ECS and VPC, metadata, and the admin interface')
     .requiredOption('--listen <addr>', 'host:port; port 0 takes a free one')
-    .addOption(new Option('--profile <name>', 'how slow it is').choices(['fast', 'realistic']).default('realistic'))
+    .option(
+      '--profile <name>',
+      'how it behaves: fast, realistic, or a file that enactor verify-cloud wrote',
+      'realistic',
+    )
     .option('--topology <file>', 'what to build, as JSON (default: two nodes)')
     .option('--metadata <instance=addr>', 'serve an instance’s metadata here too; may be repeated', collect, [])
     .addHelpText(
