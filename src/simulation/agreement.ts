@@ -17,7 +17,7 @@ import type { IdlePoolContext } from '../../statecharts/idle-pool-context.ts';
 import { nextPeriodMs } from '../../statecharts/idle-pool-context.ts';
 import type { leaseMachine } from '../../statecharts/lease.ts';
 import { leaseId, type leasesMachine } from '../../statecharts/leases.ts';
-import { nextRestMs, offered } from '../core/address-book.ts';
+import { type Entry, nextRestMs, offered } from '../core/address-book.ts';
 import { givesNow } from '../core/eni-summary.ts';
 import { place } from '../core/placement.ts';
 import { sameTotals, totalsOf } from '../core/pool.ts';
@@ -83,13 +83,17 @@ export function checkAgreement(
 
 type Fault = (invariant: string, what: string) => void;
 
-function childrenOf<S extends AnyMachineSnapshot>(of: AnyMachineSnapshot, prefix: string): ReadonlyMap<string, S> {
-  const all = Object.entries(of.children).flatMap(([id, ref]) => {
-    if (!id.startsWith(prefix) || ref === undefined) return [];
-    const snapshot = (ref as AnyActorRef).getSnapshot() as S;
-    return snapshot.status === 'active' ? [[id, snapshot] as const] : [];
-  });
-  return new Map(all);
+function childrenOf<S extends AnyMachineSnapshot>(
+  { children }: AnyMachineSnapshot,
+  prefix: string,
+): ReadonlyMap<string, S> {
+  const all = new Map<string, S>();
+  for (const id in children) {
+    if (!id.startsWith(prefix)) continue;
+    const snapshot = (children[id] as AnyActorRef | undefined)?.getSnapshot() as S | undefined;
+    if (snapshot?.status === 'active') all.set(id, snapshot);
+  }
+  return all;
 }
 
 const agreed = new WeakMap<object, object>();
@@ -118,12 +122,15 @@ function differing(own: object, known: object): string {
     .join(', ');
 }
 
+const unwaited = new WeakSet<object>();
+
 /** Who has ended is let go of, and an ENI keeps nobody waiting for what it has. */
 function checkEnds(factory: Factory, fault: Fault): void {
   for (const [id, ref] of Object.entries(factory.children)) {
     const { status, context } = (ref as AnyActorRef).getSnapshot() as Eni;
     if (status !== 'active') fault('alive', `the factory keeps ${id}, which is ${status}`);
-    if (!id.startsWith('eni:')) continue;
+    if (!id.startsWith('eni:') || unwaited.has(context)) continue;
+    unwaited.add(context);
     const { device, phase, book, queue, growBy } = context;
     if (phase !== 'opening' && phase !== 'ready' && queue.length + growBy > 0)
       fault('4', `${queue.length} wait at ${id}, which is ${phase}, for addresses and ${growBy} more are wanted of it`);
@@ -145,7 +152,9 @@ type Scheduled = Readonly<Record<string, { readonly event: { readonly atMs?: num
 export type Timers = (id: string) => number | undefined;
 
 export function timersIn(ref: AnyActorRef): Timers {
-  const { _scheduledEvents: timers } = ref.system.getSnapshot() as { _scheduledEvents: Scheduled };
+  // `getSnapshot` of a system copies all of them.
+  const { _scheduledEvents: timers } = (ref.system as unknown as { _snapshot: { _scheduledEvents: Scheduled } })
+    ._snapshot;
   return (id) => timers[`${ref.sessionId}.${id}`]?.event.atMs;
 }
 
@@ -209,8 +218,12 @@ function checkSurvey({ context, children }: Factory, timers: Timers, nowMs: numb
     fault('alive', `${foreignEnis} ENIs of others were looked at ${nowMs - lookedAtMs} ms ago`);
 }
 
+const pooled = new WeakMap<object, object>();
+
 /** The idle pool reckons with what there is. */
 function checkPool({ factory: { context }, pool }: Pick<Supervisors, 'factory' | 'pool'>, fault: Fault): void {
+  if (pooled.get(context) === pool.context) return;
+  pooled.set(context, pool.context);
   const { enis, waiting, granted, freed, nowMs } = context;
   const view = { enis: Object.values(enis), waiting: waiting.length, young: youngOf(context), granted, freed };
   const now = totalsOf(view, policyOf(context), nowMs);
@@ -230,8 +243,12 @@ function checkStillness({ reclaim, reclaimRules, totals }: IdlePoolContext, faul
     fault('7', `idle addresses go back ${dueMs - stillSinceMs} ms after one was wanted, not ${waitMs} ms`);
 }
 
+const hasty = new WeakSet<object>();
+
 /** An idle address is given at once, and what is opened at one moment is opened for all that came with it. */
 function checkHaste({ context }: Factory, fault: Fault): void {
+  if (hasty.has(context)) return;
+  hasty.add(context);
   const { enis, waiting, placed, usedSinceMs, vSwitches, nowMs } = context;
   const all = Object.values(enis);
   // A pod that wants an ENI for itself may wait all the same: `checkPlan` knows for what. What it waits for is not for who came later.
@@ -294,14 +311,12 @@ function checkRequests(
   const searches = (requestId: string): boolean => wanted.get(requestId)?.matches({ opening: 'allocating' }) === true;
   for (const { requestId, pod } of waiting)
     if (!searches(requestId)) fault('4', `${pod} is in the line and its lease does not wait`);
-  const queued = new Map(
-    [...enis.values()].flatMap((eni) => eni.context.queue.map((one) => [one.requestId, eni] as const)),
-  );
-  const promised = new Map(
-    [...enis.values()].flatMap((eni) =>
-      eni.context.book.flatMap((entry) => (entry.requestId === null ? [] : [[entry.requestId, entry] as const])),
-    ),
-  );
+  const queued = new Set<string>();
+  const promised = new Map<string, Entry>();
+  for (const { context } of enis.values()) {
+    for (const { requestId } of context.queue) queued.add(requestId);
+    for (const entry of context.book) if (entry.requestId !== null) promised.set(entry.requestId, entry);
+  }
   for (const [requestId, { slot, request, granted }] of Object.entries(placed)) {
     const lease = wanted.get(requestId);
     if (granted && !lease?.matches('persisting'))
@@ -312,7 +327,7 @@ function checkRequests(
     if (granted && !promised.has(requestId))
       fault('1', `${request.pod} was granted an address of eni:${slot}, which does not know it`);
   }
-  for (const requestId of queued.keys())
+  for (const requestId of queued)
     if (placed[requestId]?.granted !== false)
       fault('4', `${requestId} waits at an ENI and the factory does not know it`);
   for (const [requestId, { address }] of promised)
@@ -322,13 +337,9 @@ function checkRequests(
   for (const { value, context } of leases.values()) {
     const searching = typeof value === 'object' && 'opening' in value && value.opening !== 'waiting';
     const waits = typeof value === 'object' && 'opening' in value && value.opening === 'waiting';
-    const pod = podKey(context.sandbox.pod);
     if ((searching || waits) && context.askers.length + context.releasers.length === 0)
       fault('9', `${sandboxKey(context.sandbox)} looks for an address and nobody wants one`);
-    if (
-      waits &&
-      ![...leases.values()].some((one) => one.context !== context && podKey(one.context.sandbox.pod) === pod)
-    )
+    if (waits && !hasOther(leases, context))
       fault('4', `${sandboxKey(context.sandbox)} waits for a sandbox that is no more`);
     if (searching && !line.has(context.requestId) && placed[context.requestId]?.granted !== false)
       fault('4', `${sandboxKey(context.sandbox)} waits for an address and nobody looks for one`);
@@ -336,11 +347,22 @@ function checkRequests(
       fault('4', `${sandboxKey(context.sandbox)} is being written and the factory does not know it`);
     if (value === 'bound' || value === 'releasing') checkBound(context, enis, fault);
   }
-  const held = new Map(
-    [...leases.values()].flatMap(({ context: { lease, sandbox } }) =>
-      lease === null ? [] : [[`${lease.grant.eni.eniId} ${lease.grant.address.ipv4}`, sandboxKey(sandbox)] as const],
-    ),
-  );
+  checkHolders(enis, leases, fault);
+}
+
+/** Another sandbox of the same pod. */
+function hasOther(leases: ReadonlyMap<string, Lease>, context: Lease['context']): boolean {
+  const pod = podKey(context.sandbox.pod);
+  return [...leases.values()].some((one) => one.context !== context && podKey(one.context.sandbox.pod) === pod);
+}
+
+/** Whoever an ENI keeps an address for has a lease of it. */
+function checkHolders(enis: ReadonlyMap<string, Eni>, leases: ReadonlyMap<string, Lease>, fault: Fault): void {
+  const held = new Map<string, string>();
+  for (const { context } of leases.values()) {
+    const { lease, sandbox } = context;
+    if (lease !== null) held.set(`${lease.grant.eni.eniId} ${lease.grant.address.ipv4}`, sandboxKey(sandbox));
+  }
   // What a record may name that cannot be read is kept without a lease.
   for (const [id, eni] of enis) {
     // The book of an actor that died is brought in line once the leases were looked at.
@@ -358,11 +380,17 @@ function checkRequests(
   }
 }
 
+/** A lease -> the book that has it. */
+const booked = new WeakMap<object, object>();
+
 /** The book knows who holds it. ENIs that are gone, or whose actor died, cannot. */
-function checkBound({ lease, sandbox }: Lease['context'], enis: ReadonlyMap<string, Eni>, fault: Fault): void {
+function checkBound(context: Lease['context'], enis: ReadonlyMap<string, Eni>, fault: Fault): void {
+  const { lease, sandbox } = context;
   const { address, eni } = lease?.grant ?? {};
-  const home = [...enis.values()].find((one) => one.context.eniId === eni?.eniId);
-  if (home === undefined || address === undefined) return;
+  let home: Eni | undefined;
+  for (const one of enis.values()) if (home === undefined && one.context.eniId === eni?.eniId) home = one;
+  if (home === undefined || address === undefined || booked.get(context) === home.context.book) return;
+  booked.set(context, home.context.book);
   const entry = home.context.book.find((one) => one.address.ipv4 === address.ipv4);
   if (entry?.sandbox !== sandboxKey(sandbox) || (entry.state !== 'bound' && entry.state !== 'invalid'))
     fault(

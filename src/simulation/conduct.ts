@@ -125,8 +125,10 @@ export class Conduct {
   }
 
   /** After each step. */
-  check(enis: readonly EniContext[], said: number): void {
+  check(living: () => readonly EniContext[], said: number): void {
     this.#root.check();
+    if (this.#news.size + this.#handedOver.size + this.#unplugged.size === 0) return;
+    const enis = living();
     // People hear of what others have done, and of what was mended.
     for (const news of this.#news) if (said === 0) this.#report('alive', `nobody is told that ${news}`);
     this.#news.clear();

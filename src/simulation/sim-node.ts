@@ -506,16 +506,13 @@ export class SimNode {
   }
 
   /** Invariants of this node's books, if anything has moved since the last time. */
-  check(callers: number): void {
+  check(callers: () => number): void {
     if (!this.up) return;
     if (this.#diedMs !== null)
       this.#options.report('alive', `a supervisor of node ${this.index + 1} has died, and the process goes on`);
     if (this.#diedMs === null && !this.#wounded) {
       this.#still.check(this.life.nowMs());
-      this.#conduct.check(
-        this.books.enis.map(({ context }) => context),
-        this.#said,
-      );
+      this.#conduct.check(() => this.books.enis.map(({ context }) => context), this.#said);
     }
     this.#said = 0;
     this.#checkSettings();
@@ -555,7 +552,7 @@ export class SimNode {
   }
 
   /** An actor that was made to die does not keep its word; what goes on beside it does. */
-  #checkAgreement(callers: number): void {
+  #checkAgreement(callers: () => number): void {
     if (this.snapshot('node')?.matches('running') !== true || this.#wounded) return;
     const [factory, pool, leases] = [this.snapshot('eniFactory'), this.snapshot('idlePool'), this.snapshot('leases')];
     if (factory === undefined || pool === undefined || leases === undefined) return;
@@ -564,7 +561,7 @@ export class SimNode {
     const factoryTimers = timersIn(this.#actors.get('eniFactory') as AnyActorRef);
     const all = { factory, pool, leases, timers, factoryTimers } as unknown as Supervisors;
     const nowMs = this.life.nowMs();
-    if (!this.defective) witness.checks += checkAgreement(`node ${this.index + 1}`, all, callers, nowMs, report);
+    if (!this.defective) witness.checks += checkAgreement(`node ${this.index + 1}`, all, callers(), nowMs, report);
     else if (this.#doomed.size === 0) witness.checks += checkPlans(`node ${this.index + 1}`, all, nowMs, report);
   }
 

@@ -336,7 +336,7 @@ export class World {
   async #settled(): Promise<void> {
     await settle();
     this.steps += 1;
-    for (const node of this.nodes) node.check(this.kubelet.askers(node));
+    for (const node of this.nodes) node.check(() => this.kubelet.askers(node));
     this.kubelet.check();
   }
 
