@@ -11,6 +11,8 @@ import type { Readable, Writable } from 'node:stream';
 
 const PROGRAMS = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
 const PATIENCE_MS = 60_000;
+/** Of keys that the browser itself does something at. */
+const KEY_CODES: Readonly<Record<string, number>> = { Tab: 9, Enter: 13, Escape: 27 };
 
 export const chromium = (): string | null => PROGRAMS.find((path) => existsSync(path)) ?? null;
 
@@ -160,9 +162,11 @@ export class Tab {
   }
 
   async press(key: string): Promise<void> {
-    const text = key.length === 1 ? { text: key } : {};
-    await this.send('Input.dispatchKeyEvent', { type: 'keyDown', key, code: key, ...text });
-    await this.send('Input.dispatchKeyEvent', { type: 'keyUp', key, code: key });
+    const text = key.length === 1 ? { text: key } : key === 'Enter' ? { text: '\r' } : {};
+    const windowsVirtualKeyCode = KEY_CODES[key];
+    const pressed = { key, code: key, ...(windowsVirtualKeyCode === undefined ? {} : { windowsVirtualKeyCode }) };
+    await this.send('Input.dispatchKeyEvent', { type: 'keyDown', ...pressed, ...text });
+    await this.send('Input.dispatchKeyEvent', { type: 'keyUp', ...pressed });
   }
 
   async type(text: string): Promise<void> {

@@ -4,9 +4,10 @@
  */
 import '../lab/in-box.ts';
 
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { request } from 'node:http';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { call, type Machine, machine } from '../daemon/machine.ts';
 import { Browser, chromium, type Tab } from './browser.ts';
@@ -15,6 +16,9 @@ t.setTimeout(200_000);
 const ENACTOR = resolve(process.env.ENACTOR_DIST ?? 'dist', 'enactor.js');
 const MARKUP = '<img src=x onerror=window.pwned=1>';
 const program = chromium();
+
+const run = (...args: string[]) =>
+  promisify(execFile)('env', ['-i', `PATH=${process.env.PATH}`, process.execPath, ENACTOR, ...args]);
 
 /** `enactor inspect` as a process of its own: its links, as it prints them. */
 function inspecting(t: Test, args: readonly string[]): { links: readonly string[]; link(): Promise<string> } {
@@ -105,7 +109,7 @@ t.test('page', { skip: program === null && 'no chromium here (Debian: chromium-h
     await tab.until('its stages', `document.querySelectorAll('#stages li').length >= 4`);
     t.equal(await tab.eval(`document.querySelectorAll('.cell.followed').length`), 1);
     t.equal(await tab.eval(`document.querySelector('.cell.followed').dataset.pod`), 'default/web-2');
-    t.equal(await tab.eval(`document.querySelector('#chart-title').textContent`), 'lease:sandbox-web-');
+    t.equal(await tab.eval(`document.querySelector('#chart-title').textContent`), 'web-2');
     await tab.until('only its messages', `document.querySelectorAll('#messages .row').length > 5`);
     t.equal(await tab.eval(`document.querySelector('#messages').textContent.includes('sandbox-web-1')`), false);
     await tab.press('Escape');
@@ -146,6 +150,85 @@ t.test('page', { skip: program === null && 'no chromium here (Debian: chromium-h
       `${cells('cooling')} === 1 && ${cells('bound')} === 1`,
     );
     t.equal(await tab.eval(`document.body.classList.contains('past')`), false);
+  });
+
+  await t.test('all of it by keys', async (t) => {
+    const selected = `document.querySelector('#tree li[aria-selected="true"]').dataset.key`;
+    const open = `document.querySelector('#help').open`;
+    await tab.press('?');
+    await tab.until('the keys are told', open);
+    await tab.press('j');
+    t.equal(await tab.eval(open), true, 'what lies beneath hears none of them');
+    await tab.press('Escape');
+    await tab.until('they are put away', `!${open}`);
+    await tab.eval(`document.querySelector('#tree li[data-key="node"]').click()`);
+    await tab.until('the first one', `${selected} === 'node'`);
+    for (const [key, path] of [
+      ['j', 'node/cloudKeeper'],
+      ['j', 'node/eniFactory'],
+      ['k', 'node/cloudKeeper'],
+    ] as const) {
+      await tab.press(key);
+      await tab.until(`${key} leads to ${path}`, `${selected} === '${path}'`);
+    }
+    await tab.until('and its chart is shown', `document.querySelector('#chart-title').textContent === 'cloudKeeper'`);
+    t.equal(await tab.eval('document.activeElement.dataset.key'), 'node/cloudKeeper', 'the focus goes along');
+    await tab.press('4');
+    await tab.until('messages alone', `document.querySelector('#tree-pane').offsetParent === null`);
+    t.equal(await tab.eval(`document.querySelector('#messages-pane').offsetParent !== null`), true);
+    await tab.press('Escape');
+    await tab.until('all panes', `document.querySelector('#tree-pane').offsetParent !== null`);
+    const theme = () => tab.eval<string>('getComputedStyle(document.body).backgroundColor');
+    await tab.press('t');
+    const light = await theme();
+    await tab.press('t');
+    t.not(await theme(), light, 'dark');
+    await tab.press('t');
+    await tab.eval(`document.querySelector('#enis .cell.bound').focus()`);
+    await tab.press('Enter');
+    await tab.until('an address leads to its pod', `!document.querySelector('#follow').hidden`);
+    await tab.press('Escape');
+  });
+
+  await t.test('a support bundle opens in the same page', async (t) => {
+    const file = join(t.testdir(), 'node-1.json.gz');
+    await run('support', '--debug-socket', here.paths.debugSocket, '--out', file);
+    const past = await browser.open(await inspecting(t, ['--bundle', file]).link());
+    await past.until('its end is shown', `${cells('bound')} === 1`);
+    t.equal(await past.eval(`document.querySelector('#source').textContent`), 'node-1.json.gz');
+    t.equal(await past.eval(`document.querySelector('#pause').hidden`), true, 'there is no now to go to');
+    await past.click('#to-start');
+    await past.until('before the first input', `document.querySelectorAll('#enis .eni').length === 0`);
+    await past.click('#step-on');
+    await past.until('one on', `document.querySelector('#where').textContent.startsWith('input 1 of')`);
+    await past.click('#to-end');
+    await past.until('the end again', `${cells('bound')} === 1`);
+    await past.click('#tree li[data-key="node/eniFactory/eni:0"]');
+    await past.until('an ENI’s context', `document.querySelector('#actor-context').textContent.includes('"slot": 0')`);
+    await past.until('its chart', `document.querySelector('#chart .state.active[data-path="inUse.resting.quiet"]')`);
+    await past.click('#enis .cell.bound');
+    await past.until(
+      'whose it is',
+      `document.querySelector('#follow-answer').textContent.match(/^default\\/web-2 .* on eni:0, bound$/)`,
+    );
+    await past.until('what was said about it', `document.querySelectorAll('#messages .row').length > 5`);
+    t.strictSame(past.errors, []);
+  });
+
+  await t.test('so does a simulated run, life by life', async (t) => {
+    const run = await browser.open(await inspecting(t, ['--simulation', '7', '--steps', '120']).link());
+    await run.until('its end is shown', `document.querySelector('#where').textContent.startsWith('input ')`);
+    t.match(await run.eval(`document.querySelector('#source').textContent`), /^seed 7: no violation$/);
+    const lives = await run.eval<number>(`document.querySelector('#tapes').length`);
+    t.ok(lives >= 2, `${lives} lives`);
+    const shown = () => run.eval<string>(`document.querySelector('#where').textContent`);
+    const first = await shown();
+    await run.eval(
+      `document.querySelector('#tapes').selectedIndex = 1; document.querySelector('#tapes').dispatchEvent(new Event('change'))`,
+    );
+    await run.until('another life', `document.querySelector('#where').textContent !== ${JSON.stringify(first)}`);
+    await run.until('and its actors', `document.querySelectorAll('#tree li').length > 0`);
+    t.strictSame(run.errors, []);
   });
 
   await t.test('what a pod is called is text', async (t) => {

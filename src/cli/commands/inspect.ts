@@ -1,5 +1,6 @@
 /** `enactor inspect`: the page that shows the actors think. */
 import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { InvalidArgumentError } from 'commander';
@@ -128,7 +129,7 @@ function bundleIn(file: string): Source {
     const bytes = readFileSync(file);
     const GZIP = 0x1f;
     const text = (bytes[0] === GZIP ? gunzipSync(bytes) : bytes).toString('utf8');
-    return bundleSource(parseBundle(text) as unknown as Bundle, file);
+    return bundleSource(parseBundle(text) as unknown as Bundle, basename(file));
   } catch (error) {
     throw new CommandError(EXIT.failed, `${file}: ${(error as Error).message}`);
   }

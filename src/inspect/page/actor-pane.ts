@@ -1,6 +1,6 @@
 /** The selected actor in full: since when it is in its state, what it would hear of, its context, and what happened to it. */
 import type { ActorDetail } from '../../ports/introspection.ts';
-import { el, Keyed, part, setText } from './element.ts';
+import { el, Keyed, part, setText, setTitle } from './element.ts';
 import type { Row } from './lifelines.ts';
 import type { Model } from './model.ts';
 import { ago, clock, fieldsOf } from './words.ts';
@@ -16,6 +16,7 @@ export class ActorPane {
   #askedFor = '';
   #askedMs = 0;
   #detail: ActorDetail | null = null;
+  #told: ActorDetail | null = null;
 
   constructor(model: Model) {
     this.#model = model;
@@ -23,6 +24,8 @@ export class ActorPane {
       part('history'),
       () => el('li', {}, el('time'), el('b'), el('span')),
       (line, { atMs, label, kind, sender, seen }) => {
+        // What has happened stays as it was.
+        if (line.className !== '') return;
         setText(line.children[0] as Element, clock(atMs));
         setText(line.children[1] as Element, kind === 'state' ? `→ ${label}` : label);
         const from = sender === null ? '' : `from ${sender.slice(sender.lastIndexOf('/') + 1)}  `;
@@ -64,12 +67,15 @@ export class ActorPane {
     const actor = actors.get(selected);
     const detail = this.#detail?.path === selected ? this.#detail : null;
     setText(part('actor-path'), selected);
-    const state = actor === undefined ? 'is not there' : actor.state;
+    setTitle(part('actor-path'), selected);
+    const state = actor === undefined ? 'is not there' : actor.state || 'is there';
     const since =
       actor === undefined || actor.sinceMs === 0 ? '' : ` for ${ago(this.#model.atMs(Date.now()) - actor.sinceMs)}`;
     setText(part('actor-state'), `${state}${since}`);
     const hears = (detail?.accepts ?? []).filter((event) => !event.startsWith('xstate.'));
     setText(part('actor-accepts'), hears.length === 0 ? '' : `hears: ${hears.join(', ')}`);
+    if (this.#told === detail) return;
+    this.#told = detail;
     setText(part('actor-context'), detail?.context === undefined ? '' : JSON.stringify(detail.context, null, 1));
   }
 }

@@ -5,9 +5,9 @@ import type { Row } from './lifelines.ts';
 import { activePaths, litArrows } from './lit-arrows.ts';
 import type { Model } from './model.ts';
 import { mood } from './tree-pane.ts';
-import { nameOf } from './words.ts';
 
 const LIT_MS = 1_600;
+const RESTLESS_MS = 3_000;
 const CORNER_PX = 6;
 const ZOOM_MIN = 0.3;
 const ZOOM_MAX = 2;
@@ -26,6 +26,9 @@ export class ChartPane {
   readonly #place = part('chart');
   #drawn: Drawn | null = null;
   #zoom: number | null = null;
+  /** Told by the browser when it changes: to ask for it would have the page laid out in the middle of a draw. */
+  #view = { width: 0, height: 0, left: 0, top: 0 };
+  #revealedMs = 0;
   #actor = '';
   #state: string | null = null;
   #lastSeq = 0;
@@ -44,7 +47,12 @@ export class ChartPane {
       this.#alone = id;
       this.draw();
     });
-    new ResizeObserver(() => this.#sized()).observe(this.#place);
+    new ResizeObserver(([entry]) => {
+      const { width = 0, height = 0 } = entry?.contentRect ?? {};
+      this.#view = { ...this.#view, width, height };
+      this.#sized();
+    }).observe(this.#place);
+    this.#place.addEventListener('scroll', () => this.#scrolled(), { passive: true });
   }
 
   draw(): void {
@@ -53,7 +61,10 @@ export class ChartPane {
     const without = source?.what === 'charts';
     const id = without ? this.#alone : (actor?.chart ?? this.#drawn?.placed.id ?? '');
     const told = charts.get(id);
-    setText(part('chart-title'), without ? id : `${nameOf(selected)}${actor === undefined ? ' has ended' : ''}`);
+    setText(
+      part('chart-title'),
+      without ? id : `${this.#model.nameOf(selected)}${actor === undefined ? ' is not there' : ''}`,
+    );
     setText(part('chart-state'), actor?.state ?? '');
     setClass(part('chart-state'), `state is-${mood(actor?.state ?? '')}`);
     this.#ids(without);
@@ -166,8 +177,7 @@ export class ChartPane {
 
   #whole(): number {
     const { width = 1, height = 1 } = this.#drawn?.placed ?? {};
-    const { clientWidth, clientHeight } = this.#place;
-    return Math.max(ZOOM_MIN / 2, Math.min((clientWidth - 10) / width, (clientHeight - 14) / height, 1));
+    return Math.max(ZOOM_MIN / 2, Math.min((this.#view.width - 2) / width, (this.#view.height - 6) / height, 1));
   }
 
   #scale(): number {
@@ -188,13 +198,21 @@ export class ChartPane {
     const box = placed?.states.find(({ path }) => path === (this.#state ?? placed.states[0]?.path));
     if (box === undefined) return;
     const scale = this.#scale();
-    const { clientWidth, clientHeight, scrollLeft, scrollTop } = this.#place;
+    const { width, height, left: scrollLeft, top: scrollTop } = this.#view;
     const [x, y] = [box.x * scale - scrollLeft, box.y * scale - scrollTop];
-    const seen = x >= 0 && y >= 0 && x + box.width * scale <= clientWidth && y + box.height * scale <= clientHeight;
+    const seen = x >= 0 && y >= 0 && x + box.width * scale <= width && y + box.height * scale <= height;
     if (seen && behavior === 'smooth') return;
-    const left = box.x * scale - Math.max(12, (clientWidth - box.width * scale) / 2);
-    const top = box.y * scale - Math.max(12, (clientHeight - box.height * scale) / 2);
-    this.#place.scrollTo({ left, top, behavior });
+    const left = box.x * scale - Math.max(12, (width - box.width * scale) / 2);
+    const top = box.y * scale - Math.max(12, (height - box.height * scale) / 2);
+    // An actor that changes all the time would keep the picture moving, and each step of it is painted.
+    const restless = performance.now() - this.#revealedMs < RESTLESS_MS;
+    this.#revealedMs = performance.now();
+    this.#place.scrollTo({ left, top, behavior: restless ? 'auto' : behavior });
+  }
+
+  #scrolled(): void {
+    const { scrollLeft: left, scrollTop: top } = this.#place;
+    this.#view = { ...this.#view, left, top };
   }
 }
 

@@ -7,7 +7,7 @@ import { mood } from './tree-pane.ts';
 import { ADDRESS_STATES, ago, compareNames } from './words.ts';
 
 type Cell = EniReport['addresses'][number] | { readonly room: number };
-type EniRow = { readonly element: HTMLElement; readonly cells: Keyed<Cell, HTMLButtonElement> };
+type EniRow = { readonly element: HTMLElement; readonly cells: Keyed<Cell, HTMLButtonElement>; drawn: string };
 type Pending = { readonly pod: string; readonly text: string; readonly refused: boolean };
 
 export class EniPane {
@@ -43,14 +43,11 @@ export class EniPane {
   }
 
   draw(): void {
-    const { report, follow } = this.#model;
+    const { report } = this.#model;
     this.#enis.show(report.enis, ({ actor }) => actor);
     this.#pending.show(pendingOf(report, this.#model.atMs(Date.now())), ({ pod, refused }) => `${refused} ${pod}`);
     for (const [state, count] of this.#counts) setText(count, String(countOf(report, state)));
     part('no-eni').hidden = report.enis.length > 0;
-    const pods = new Set(follow === null ? [] : [follow.pod]);
-    for (const cell of part('enis').querySelectorAll<HTMLElement>('.cell'))
-      cell.classList.toggle('followed', pods.has(cell.dataset.pod ?? ''));
   }
 
   #made(): HTMLElement {
@@ -64,7 +61,7 @@ export class EniPane {
     );
     const element = el('section', { class: 'eni' }, head, el('p', { class: 'trouble' }), cells);
     const keyed = new Keyed<Cell, HTMLButtonElement>(cells, () => el('button', { class: 'cell' }), fillCell);
-    this.#rows.set(element, { element, cells: keyed });
+    this.#rows.set(element, { element, cells: keyed, drawn: '' });
     return element;
   }
 
@@ -83,11 +80,17 @@ export class EniPane {
     trouble.hidden = trouble.textContent === '';
     setClass(element, `eni${this.#model.selected.endsWith(`/${actor}`) ? ' selected' : ''}`);
     const most = this.#model.report.limits?.ipsPerEni ?? addresses.length;
+    const row = this.#rows.get(element);
+    const followed = this.#model.follow?.pod ?? null;
+    const drawn = `${most} ${addresses.some(({ pod }) => pod === followed) ? followed : ''} ${JSON.stringify(addresses)}`;
+    // Most ENIs of a large node are as they were.
+    if (row === undefined || row.drawn === drawn) return;
+    row.drawn = drawn;
     const room = Array.from({ length: Math.max(0, most - addresses.length) }, (_, nth) => ({ room: nth }));
     const sorted = [...addresses].sort((one, other) => compareNames(one.ipv4, other.ipv4));
-    this.#rows
-      .get(element)
-      ?.cells.show([...sorted, ...room], (cell) => ('room' in cell ? `room ${cell.room}` : cell.ipv4));
+    row.cells.show([...sorted, ...room], (cell) => ('room' in cell ? `room ${cell.room}` : cell.ipv4));
+    for (const cell of element.querySelectorAll<HTMLElement>('.cell'))
+      cell.classList.toggle('followed', followed !== null && cell.dataset.pod === followed);
   }
 
   #chosen(target: Element): void {

@@ -107,8 +107,6 @@ export class FollowPane {
   }
 }
 
-function consideredText(one: Why['considered'][number]): string {
-  return Object.values(one)
-    .filter((part) => typeof part === 'string')
-    .join(': ');
+function consideredText({ what, verdict, why }: Why['considered'][number]): string {
+  return `${verdict === 'serves' ? '✓' : '✗'} ${what}: ${why}`;
 }

@@ -3,6 +3,7 @@ export type Keys = Readonly<Record<string, () => void>>;
 
 export function listenToKeys(keys: Keys): void {
   document.addEventListener('keydown', (event) => {
+    if (document.querySelector('dialog[open]') !== null) return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target as HTMLElement;
     const typing = target.matches('input:not([type=range]), select, textarea');

@@ -88,18 +88,40 @@ const isCallOf = (actor: string, from: string | null): boolean =>
 
 const isOwn = (type: string): boolean => /^xstate\.(after|done|error)\./.test(type);
 
-/** The lines that these rows need, from left to right, and which line each actor is on. */
-export function lifelinesOf(rows: readonly Row[]): { readonly lines: readonly string[]; lineOf(path: string): string } {
-  const paths = new Set(rows.flatMap(({ from, to }) => [from, to]));
-  const leases = [...paths].filter((path) => kindOf(path) === 'lease');
-  const shared = leases.length > OWN_LINES_MAX;
-  const lineOf = (path: string): string =>
-    shared && kindOf(path) === 'lease' ? 'lease:*' : path === OUTSIDE ? path : nameOf(path);
-  const placed = new Map([...paths].map((path) => [lineOf(path), path]));
-  const lines = [...placed]
-    .sort(([one, a], [other, b]) => rank(a) - rank(b) || compareNames(one, other))
-    .map(([line]) => line);
-  return { lines, lineOf };
+/** Who shares a line where there is no room for one each, in this order. */
+const SHARED: readonly (readonly [line: string, kinds: readonly string[]])[] = [
+  ['lease:*', ['lease']],
+  ['eni:*', ['eni']],
+  ['keepers', ['garbageCollector', 'kernelKeeper', 'cloudKeeper']],
+  ['keepers', ['garbageCollector', 'kernelKeeper', 'cloudKeeper', 'idlePool']],
+];
+
+export type Lifelines = {
+  readonly lines: readonly string[];
+  lineOf(path: string): string;
+  /** Of one who has a line alone. */
+  pathOf(line: string): string | null;
+};
+
+/** The lines that these rows need, from left to right, and which line each actor is on; `most`: for how many there is room. */
+export function lifelinesOf(rows: readonly Row[], most: number): Lifelines {
+  const paths = [...new Set(rows.flatMap(({ from, to }) => [from, to]))];
+  const leases = paths.filter((path) => kindOf(path) === 'lease');
+  for (let shared = leases.length > OWN_LINES_MAX ? 1 : 0; ; shared += 1) {
+    const together = new Map(SHARED.slice(0, shared).flatMap(([line, kinds]) => kinds.map((kind) => [kind, line])));
+    const lineOf = (path: string): string => (path === OUTSIDE ? path : (together.get(kindOf(path)) ?? nameOf(path)));
+    const placed = new Map<string, string[]>();
+    for (const path of paths) placed.set(lineOf(path), [...(placed.get(lineOf(path)) ?? []), path]);
+    if (placed.size > most && shared < SHARED.length) continue;
+    const lines = [...placed]
+      .sort(([one, [a = '']], [other, [b = '']]) => rank(a) - rank(b) || compareNames(one, other))
+      .map(([line]) => line);
+    const alone = (line: string): string | null => {
+      const [path, ...others] = placed.get(line) ?? [];
+      return others.length === 0 ? (path ?? null) : null;
+    };
+    return { lines, lineOf, pathOf: alone };
+  }
 }
 
 function kindOf(path: string): string {

@@ -2,7 +2,7 @@
 import { ActorPane } from './actor-pane.ts';
 import { ChartPane } from './chart-pane.ts';
 import { Connection, signedIn } from './connection.ts';
-import { part, setClass, setText } from './element.ts';
+import { part, setClass, setText, setTitle } from './element.ts';
 import { EniPane } from './eni-pane.ts';
 import { FollowPane } from './follow-pane.ts';
 import { listenToKeys } from './keyboard.ts';
@@ -53,6 +53,7 @@ async function begin(): Promise<void> {
     a: () => time.selectActor(),
     j: () => tree.step(1),
     k: () => tree.step(-1),
+    o: () => tree.openLeases(),
     '/': () => follow.focus(),
     Escape: () => leave(model, follow),
     '+': () => chart.zoom(1.2),
@@ -79,6 +80,7 @@ async function begin(): Promise<void> {
 function head(model: Model): void {
   const { source, report, away, lost, chartsFailure } = model;
   setText(part('source'), source?.title ?? '');
+  setTitle(part('source'), source?.title ?? '');
   setText(part('node-state'), report.state);
   setClass(part('node-state'), `state is-${mood(report.state)}`);
   const { pool } = report;

@@ -8,6 +8,7 @@ import type { ChartTold, Mark, Moment, SourceTold, Told } from '../told.ts';
 import { Concerns } from './concerns.ts';
 import type { Connection } from './connection.ts';
 import { type Row, rowsOf } from './lifelines.ts';
+import { nameOf } from './words.ts';
 
 export type Topic = 'source' | 'charts' | 'report' | 'rows' | 'selection' | 'follow' | 'time';
 
@@ -18,12 +19,26 @@ export type ActorShown = {
   readonly sinceMs: number;
 };
 
+const FACTORY = 'node/eniFactory';
 const EMPTY: NodeReport = { state: '', missing: [], enis: [], pool: null, leases: [], waiting: [], actors: [] };
 /** Rows of the present that can be scrolled back to. */
 const ROWS_MAX = 3_000;
+/** More than a node has. */
+const PODS_MAX = 5_000;
 const DRAW_MS = 120;
 /** Of work in one frame, beside what the browser makes of it. */
 const FRAME_MS = 4;
+
+type NamedSandbox = {
+  readonly containerId: string;
+  readonly ifName: string;
+  readonly pod: { readonly namespace: string; readonly name: string };
+};
+
+function isSandbox(value: unknown): value is NamedSandbox {
+  const { containerId, ifName, pod } = (value ?? {}) as Partial<NamedSandbox>;
+  return typeof containerId === 'string' && typeof ifName === 'string' && typeof pod?.name === 'string';
+}
 
 type Travel = { readonly moment: Moment; readonly rows: readonly Row[] };
 
@@ -44,6 +59,8 @@ export class Model {
   #liveRows: Row[] = [];
   readonly #liveStates = new Map<string, string | null>();
   #actors = new Map<string, ActorShown>();
+  /** Whose each lease is: by their path, which names only a container. */
+  readonly #pods = new Map<string, string>();
   #travel: Travel | null = null;
   #asked = 0;
   readonly #listeners: (readonly [Topic, () => void])[] = [];
@@ -151,6 +168,7 @@ export class Model {
     if (this.#liveRows.length > ROWS_MAX * 1.2) this.#liveRows = this.#liveRows.slice(-ROWS_MAX);
     if (!this.live) return;
     for (const one of seen) {
+      this.#learnPod(one);
       const known = this.#actors.get(one.actor);
       if (one.kind === 'event' || one.state === null || known?.state === one.state) continue;
       const chart = one.kind === 'actor' ? one.chart : (known?.chart ?? null);
@@ -162,6 +180,25 @@ export class Model {
   #takeActors(report: NodeReport): void {
     this.#actors = new Map(report.actors.map((actor) => [actor.path, actor]));
     this.follow?.learn(report);
+    for (const { sandbox } of report.leases) this.#isOf(sandbox);
+  }
+
+  /** Who asks says for whom. */
+  #learnPod(seen: Inspected): void {
+    if (seen.kind === 'event' && isSandbox(seen.event.sandbox)) this.#isOf(seen.event.sandbox);
+  }
+
+  #isOf({ containerId, ifName, pod: { namespace, name } }: NamedSandbox): void {
+    if (this.#pods.size > PODS_MAX) this.#pods.clear();
+    this.#pods.set(
+      `node/leases/lease:${containerId}/${ifName}`,
+      namespace === 'default' ? name : `${namespace}/${name}`,
+    );
+  }
+
+  /** A lease by its pod's name, when that is known. */
+  nameOf(path: string): string {
+    return this.#pods.get(path) ?? nameOf(path);
   }
 
   async readCharts(): Promise<void> {
@@ -180,7 +217,9 @@ export class Model {
     this.follow = pod === null ? null : new Concerns(pod);
     this.follow?.learn(this.report);
     const lease = [...this.#actors.keys()].find((path) => this.follow?.hasActor(path));
+    // Who has none waits at the factory, or was refused there.
     if (lease !== undefined) this.select(lease);
+    else if (pod !== null && this.#actors.has(FACTORY)) this.select(FACTORY);
     this.changed('follow');
   }
 
@@ -207,6 +246,7 @@ export class Model {
     const moment = await this.connection.ask<Moment>('/api/past/moment', { tape: this.tape, index: near });
     if (moment === null || asked !== this.#asked) return;
     this.#travel = { moment, rows: rowsOf(moment.seen, new Map()) };
+    for (const one of moment.seen) this.#learnPod(one);
     this.#takeActors(moment.report);
     this.changed('time', 'report', 'rows', 'follow');
   }

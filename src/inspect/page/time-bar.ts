@@ -82,8 +82,8 @@ export class TimeBar {
     const { live, index, marks, noPast, source } = this.#model;
     const node = source?.what === 'node';
     document.body.classList.toggle('past', !live);
-    setText(part('pause'), live ? 'pause' : node ? '● go live' : 'over');
-    (part('pause') as HTMLButtonElement).disabled = !node;
+    setText(part('pause'), live ? 'pause' : '● go live');
+    part('pause').hidden = !node;
     setText(part('play'), this.#playing === null ? '▶' : '■');
     this.#slider.max = String(Math.max(1, marks.length));
     if (document.activeElement !== this.#slider || this.#slider.value !== String(index))

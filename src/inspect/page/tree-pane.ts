@@ -1,7 +1,7 @@
 /** The tree of actors. Many leases are one line, beside which those that are not simply bound keep theirs. */
 import { el, flash, Keyed, part, setClass, setText, setTitle } from './element.ts';
 import type { ActorShown, Model } from './model.ts';
-import { compareNames, lastOf, nameOf } from './words.ts';
+import { compareNames, lastOf } from './words.ts';
 
 type Line =
   | { readonly kind: 'actor'; readonly actor: ActorShown; readonly depth: number }
@@ -79,7 +79,7 @@ export class TreePane {
     }
     const { path, state: is } = item.actor;
     const { selected, follow } = this.#model;
-    setText(name, nameOf(path));
+    setText(name, this.#model.nameOf(path));
     setTitle(name, path);
     if (state.title !== is) {
       const news = state.title !== '';
@@ -95,16 +95,22 @@ export class TreePane {
 
   #chosen(key: string | undefined): void {
     if (key === undefined) return;
-    if (key === 'group') {
-      this.#open = !this.#open;
-      this.draw();
-    } else this.#model.select(key);
+    if (key === 'group') this.openLeases();
+    else this.#model.select(key);
+  }
+
+  /** All leases, or those that are bound in one line again. */
+  openLeases(): void {
+    this.#open = !this.#open;
+    this.draw();
   }
 
   #move(event: KeyboardEvent): void {
     const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1 }[event.key];
     if (step === undefined) return;
     event.preventDefault();
+    // Else the page's own j and k would take one more step.
+    event.stopPropagation();
     this.step(step);
   }
 
