@@ -19,6 +19,9 @@ export const apiRates = {
   DescribeSecurityGroups: 60,
 } as const satisfies Readonly<Record<string, number>>;
 
-export type CloudApi = keyof typeof apiRates;
+/** What an operator's command calls besides; no node does. */
+export const operatorApiRates = { DescribeInstances: 60 } as const satisfies Readonly<Record<string, number>>;
 
-export const isCloudApi = (name: string): name is CloudApi => Object.hasOwn(apiRates, name);
+export type CloudApi = keyof typeof apiRates | keyof typeof operatorApiRates;
+
+export const isCloudApi = (name: string): name is keyof typeof apiRates => Object.hasOwn(apiRates, name);

@@ -1,7 +1,7 @@
 /** What an account has to allow is what the daemon asks for: no call without an action, and no action without a call. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { apiRates } from '../../src/core/api-rates.ts';
+import { apiRates, operatorApiRates } from '../../src/core/api-rates.ts';
 import { mutates } from '../../src/vpc/model.ts';
 
 type Statement = { readonly Effect: string; readonly Action: readonly string[]; readonly Resource: string };
@@ -28,3 +28,12 @@ t.test(
       t.notOk(mutates(action.split(':')[1] as Parameters<typeof mutates>[0]), action);
   },
 );
+
+t.test('permissions: the sweep of what dead nodes left is allowed what it calls, and nothing else', async (t) => {
+  const { Statement: sweeping } = JSON.parse(readFileSync('deploy/ram-policy-sweep.json', 'utf8')) as {
+    readonly Statement: readonly Statement[];
+  };
+  // What test/cases/g08 sees it call.
+  const called = ['DeleteNetworkInterface', 'DescribeNetworkInterfaces', ...Object.keys(operatorApiRates)];
+  t.strictSame(sweeping.flatMap(({ Action }) => Action).toSorted(), called.map(actionOf).toSorted());
+});

@@ -7,7 +7,7 @@
  * while with what the cloud said, since only a person can change that.
  * Source: ECS "API throttling": counted per account, region and API.
  */
-import { apiRates, type CloudApi } from '../../core/api-rates.ts';
+import { apiRates, type CloudApi, operatorApiRates } from '../../core/api-rates.ts';
 import { EnactorError } from '../../core/errors.ts';
 import type { CloudError } from '../../ports/cloud.ts';
 
@@ -154,7 +154,7 @@ export class CallTurns {
   #perMinute(api: CloudApi): number {
     const { rateLimits } = this.#options;
     const own = typeof rateLimits === 'function' ? rateLimits() : rateLimits;
-    return own[api] ?? apiRates[api];
+    return own[api] ?? { ...apiRates, ...operatorApiRates }[api];
   }
 
   #leave(state: Api, who: string, waiter: Waiter): void {

@@ -15,6 +15,8 @@ import { CreateNetworkInterfaceRequest } from '@alicloud/ecs20140526/dist/models
 import { CreateNetworkInterfaceResponse } from '@alicloud/ecs20140526/dist/models/CreateNetworkInterfaceResponse.js';
 import { DeleteNetworkInterfaceRequest } from '@alicloud/ecs20140526/dist/models/DeleteNetworkInterfaceRequest.js';
 import { DeleteNetworkInterfaceResponse } from '@alicloud/ecs20140526/dist/models/DeleteNetworkInterfaceResponse.js';
+import { DescribeInstancesRequest } from '@alicloud/ecs20140526/dist/models/DescribeInstancesRequest.js';
+import { DescribeInstancesResponse } from '@alicloud/ecs20140526/dist/models/DescribeInstancesResponse.js';
 import { DescribeInstanceTypesRequest } from '@alicloud/ecs20140526/dist/models/DescribeInstanceTypesRequest.js';
 import { DescribeInstanceTypesResponse } from '@alicloud/ecs20140526/dist/models/DescribeInstanceTypesResponse.js';
 import { DescribeNetworkInterfacesRequest } from '@alicloud/ecs20140526/dist/models/DescribeNetworkInterfacesRequest.js';
@@ -33,6 +35,7 @@ import { alreadyDone } from '../../core/cloud-errors.ts';
 import type { CloudEni, InstanceLimits, VSwitch } from '../../core/eni.ts';
 import { type Cloud, CloudError, type CreateEni, type EniFilter } from '../../ports/cloud.ts';
 import type { Credentials } from '../../ports/credentials.ts';
+import type { Instances } from '../../ports/instances.ts';
 import type { SecurityGroup, SecurityGroups } from '../../ports/security-groups.ts';
 import { CallTurns, type RateOverrides } from './call-turns.ts';
 import { ClockSkew } from './clock-skew.ts';
@@ -45,6 +48,8 @@ const ENI_PAGE_SIZE = 500;
 const ENI_PAGES_MAX = 100;
 /** Source: DescribeNetworkInterfaces, NetworkInterfaceId.N at most 100. */
 const ENI_IDS_MAX = 100;
+/** Source: DescribeInstances, InstanceIds and MaxResults at most 100. */
+const INSTANCE_IDS_MAX = 100;
 /** Source: DescribeSecurityGroups, SecurityGroupIds and MaxResults at most 100. */
 const GROUP_IDS_MAX = 100;
 
@@ -74,7 +79,7 @@ export type EcsOptions = {
 
 type Region = { readonly regionId: string; readonly ecs: RpcClient; readonly vpc: RpcClient };
 
-export type EcsCloud = Cloud & SecurityGroups;
+export type EcsCloud = Cloud & SecurityGroups & Instances;
 
 export function ecsCloud(options: EcsOptions): EcsCloud {
   const { scheme, credentials, timeoutMs, skew = new ClockSkew() } = options;
@@ -202,6 +207,29 @@ export function ecsCloud(options: EcsOptions): EcsCloud {
         }
       }
       return found;
+    },
+
+    async instancesThere(ids, signal): Promise<ReadonlySet<string>> {
+      const action = 'DescribeInstances';
+      const there = new Set<string>();
+      for (let from = 0; from < ids.length; from += INSTANCE_IDS_MAX) {
+        const some = ids.slice(from, from + INSTANCE_IDS_MAX);
+        const { regionId, ecs } = await region(signal);
+        const body = await ecs.call(
+          action,
+          DescribeInstancesRequest,
+          DescribeInstancesResponse,
+          // A list that is JSON by design.
+          { regionId, instanceIds: JSON.stringify(some), maxResults: INSTANCE_IDS_MAX },
+          signal,
+        );
+        const set = body.instances?.instance;
+        // Without the set an answer would read as "all of them are gone".
+        if (set === undefined) throw new CloudError('cloud', `${action}: unreadable answer: no Instances`, '');
+        if (body.nextToken) throw new CloudError('cloud', `${action}: more than one page for ${some.length} ids`, '');
+        for (const { instanceId } of set) if (instanceId !== undefined) there.add(instanceId);
+      }
+      return there;
     },
 
     async describeEnis(filter: EniFilter, signal) {

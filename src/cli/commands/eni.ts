@@ -9,13 +9,24 @@ import { askAll, askNode } from '../node-client.ts';
 import { print } from '../print.ts';
 import { table } from '../table.ts';
 import { debugSocketOf, withNode } from '../which-node.ts';
+import { addSweep } from './eni-sweep.ts';
 
 export const eniCommand: AddCommand = (enactor, done) => {
-  withNode(enactor.command('eni'))
+  const eni = enactor.command('eni');
+  addSweep(eni, done);
+  withNode(eni)
     .description('the ENIs of a node: state, device, and how many of their addresses are in which state')
     .argument('[name]', 'one of them in full, by its id, its device or its actor, such as eni:0')
     .addOption(outputOption())
-    .addHelpText('after', examples('enactor eni', 'enactor eni eni:0', 'enactor eni eni-bp1abc -o yaml'))
+    .addHelpText(
+      'after',
+      examples(
+        'enactor eni',
+        'enactor eni eni:0',
+        'enactor eni eni-bp1abc -o yaml',
+        'enactor eni sweep --region cn-hangzhou --cluster prod',
+      ),
+    )
     .action(async (name: string | undefined, options) => {
       const socket = await debugSocketOf(options);
       if (name === undefined) {

@@ -2,10 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { metadataClient } from '../../adapters/metadata/metadata-client.ts';
-import { metadataService } from '../../adapters/metadata/metadata-service.ts';
 import type { Paint } from '../../lab/view/paint.ts';
-import { AccessKey, type Credentials } from '../../ports/credentials.ts';
 import type { Plan } from '../../verify/bench.ts';
 import { cleanUp } from '../../verify/clean-up.ts';
 import type { Finding } from '../../verify/finding.ts';
@@ -13,7 +10,8 @@ import { profileOf } from '../../verify/profile.ts';
 import { rawCloud } from '../../verify/raw-cloud.ts';
 import { rawMetadata } from '../../verify/raw-metadata.ts';
 import { RUN_TAG, type Verification, verifyCloud } from '../../verify/verify.ts';
-import { type AddCommand, countTo, examples, outputOption } from '../command.ts';
+import { ACCOUNT_HELP, type AccountOptions, accountOf, withAccount } from '../cloud-account.ts';
+import { type AddCommand, countTo, examples, type OutputForm, outputOption } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import { untilInterrupted } from '../interrupted.ts';
 import { deviceNames } from '../local-devices.ts';
@@ -24,24 +22,17 @@ const CALLS_MAX = 1_500;
 const TIMEOUT_MS = 20_000;
 const PATIENCE_MS = 60_000;
 const POLL_MS = 250;
-const METADATA_MS = 3_000;
 const CLEAN_UP_MS = 180_000;
 
-type Options = {
+type Options = AccountOptions & {
   readonly vswitch?: string;
   readonly securityGroup?: string;
-  readonly region?: string;
   readonly instance?: string;
   readonly scarceVswitch?: string;
-  readonly ecsEndpoint?: string;
-  readonly vpcEndpoint?: string;
-  readonly endpointType: 'vpc' | 'public';
-  readonly scheme: 'http' | 'https';
-  readonly metadataUrl: string;
   readonly writeProfile?: string;
   readonly clean?: string | true;
   readonly speed: number;
-  readonly output: 'text' | 'json' | 'yaml';
+  readonly output: OutputForm;
 };
 
 export const verifyCloudCommand: AddCommand = (enactor, done) => {
@@ -52,10 +43,10 @@ export const verifyCloudCommand: AddCommand = (enactor, done) => {
     .addOption(outputOption())
     .addHelpText(
       'after',
-      `
-The key is ALIBABA_CLOUD_ACCESS_KEY_ID, _SECRET and, if it has one, ALIBABA_CLOUD_SECURITY_TOKEN. What it has to be allowed is in
-deploy/ram-policy.json. An ENI costs nothing; at most ${CALLS_MAX} calls are made, most of them Describe. With --instance the ENI is attached to
-it for a minute: take one on which no network plugin runs that would use it. Whatever happens, ENIs with the run's tag are deleted in
+      `${ACCOUNT_HELP} What it has to be allowed is in deploy/ram-policy.json.
+
+An ENI costs nothing; at most ${CALLS_MAX} calls are made, most of them Describe. With --instance the ENI is attached to it for a
+minute: take one on which no network plugin runs that would use it. Whatever happens, ENIs with the run's tag are deleted in
 the end; --clean does so later, after a crash.${examples(
         'enactor verify-cloud --region cn-hangzhou --vswitch vsw-bp1abc --security-group sg-bp1abc',
         'enactor verify-cloud --vswitch vsw-bp1abc --security-group sg-bp1abc --instance i-bp1abc --write-profile cloud.json',
@@ -73,19 +64,11 @@ the end; --clean does so later, after a crash.${examples(
 };
 
 const optionsOf = (command: Command) =>
-  command
+  withAccount(command)
     .option('--vswitch <id>', 'where the ENI is made; in the zone of --instance')
     .option('--security-group <id>', 'its security group')
-    .option('--region <id>', 'default: that of the instance this runs on, by its metadata')
     .option('--instance <id>', 'attach the ENI to it and detach it again (default: what needs that stays unknown)')
     .option('--scarce-vswitch <id>', 'a vSwitch with 2 to 40 addresses left: what an Assign for more than that gives')
-    .option('--ecs-endpoint <host>', 'default: that of the region')
-    .option('--vpc-endpoint <host>', 'default: that of the region')
-    .addOption(
-      new Option('--endpoint-type <type>', 'which of the region’s').choices(['vpc', 'public']).default('public'),
-    )
-    .addOption(new Option('--scheme <scheme>', 'http is for a lab').choices(['http', 'https']).default('https'))
-    .option('--metadata-url <url>', 'the metadata service', 'http://100.100.100.200')
     .option('--write-profile <file>', 'what was measured, for enactor simulate and enactor lab cloud')
     .option('--clean [run]', 'only delete what runs before left: those of one run, or of all of them')
     .addOption(
@@ -102,7 +85,7 @@ async function verify(options: Options, signal: AbortSignal): Promise<number> {
   } = options;
   if (vSwitchId === undefined || securityGroupId === undefined)
     throw new CommandError(EXIT.usage, 'say --vswitch and --security-group');
-  const where = await placeOf(options, instanceId !== null);
+  const where = await accountOf(options, instanceId !== null);
   const run = randomUUID().slice(0, 8);
   const say = (line: string) => process.stderr.write(`${line}\n`);
   say(
@@ -115,9 +98,12 @@ async function verify(options: Options, signal: AbortSignal): Promise<number> {
   const local = where.instanceId !== null && where.instanceId === instanceId;
   const result = await verifyCloud({
     plan,
-    raw: rawCloud({ ...where.access, callsMax: CALLS_MAX }, signal),
+    raw: rawCloud({ ...where, timeoutMs: TIMEOUT_MS, callsMax: CALLS_MAX }, signal),
     // Not ended by Ctrl-C: what was made has to go.
-    cleaner: rawCloud({ ...where.access, callsMax: Number.POSITIVE_INFINITY }, new AbortController().signal),
+    cleaner: rawCloud(
+      { ...where, timeoutMs: TIMEOUT_MS, callsMax: Number.POSITIVE_INFINITY },
+      new AbortController().signal,
+    ),
     metadata: local ? await rawMetadata(trimmed(options.metadataUrl), signal) : null,
     hasDevice: local ? (mac) => deviceNames().has(mac) : null,
     found: (finding) =>
@@ -135,53 +121,15 @@ async function verify(options: Options, signal: AbortSignal): Promise<number> {
 }
 
 async function clean(options: Options, run: string | true): Promise<number> {
-  const { access } = await placeOf(options, false);
-  const raw = rawCloud({ ...access, callsMax: Number.POSITIVE_INFINITY }, new AbortController().signal);
+  const account = await accountOf(options, false);
+  const raw = rawCloud(
+    { ...account, timeoutMs: TIMEOUT_MS, callsMax: Number.POSITIVE_INFINITY },
+    new AbortController().signal,
+  );
   // A tag without a value asks for any.
   const taken = await cleanUp(raw, { [RUN_TAG]: run === true ? '' : run }, { pauseMs: 1_000, limitMs: CLEAN_UP_MS });
   print(taken, options.output, (paint) => cleanUpLines(taken, paint));
   return taken.left.length === 0 ? EXIT.ok : EXIT.failed;
-}
-
-type Place = {
-  readonly regionId: string;
-  /** This machine's; null: it is no instance. */
-  readonly instanceId: string | null;
-  readonly access: Omit<Parameters<typeof rawCloud>[0], 'callsMax'>;
-};
-
-async function placeOf(options: Options, mayBeHere: boolean): Promise<Place> {
-  const credentials = environmentKey();
-  const here =
-    options.region === undefined || mayBeHere
-      ? await metadataService(metadataClient({ baseUrl: options.metadataUrl, tries: 1 }))
-          .identity(AbortSignal.timeout(METADATA_MS))
-          .catch(() => null)
-      : null;
-  const regionId = options.region ?? here?.regionId;
-  if (regionId === undefined)
-    throw new CommandError(EXIT.usage, `say --region: no metadata service answers at ${options.metadataUrl}`);
-  const place = options.endpointType === 'public' ? '' : '-vpc';
-  return {
-    regionId,
-    instanceId: here?.instanceId ?? null,
-    access: {
-      ...{ regionId, credentials, scheme: options.scheme, timeoutMs: TIMEOUT_MS },
-      ecsEndpoint: options.ecsEndpoint ?? `ecs${place}.${regionId}.aliyuncs.com`,
-      vpcEndpoint: options.vpcEndpoint ?? `vpc${place}.${regionId}.aliyuncs.com`,
-    },
-  };
-}
-
-/** One key for the whole run: a person's, which does not end within it. */
-function environmentKey(): Credentials {
-  const { ALIBABA_CLOUD_ACCESS_KEY_ID: id, ALIBABA_CLOUD_ACCESS_KEY_SECRET: secret } = process.env;
-  const { ALIBABA_CLOUD_SECURITY_TOKEN: token } = process.env;
-  if (!id || !secret)
-    throw new CommandError(EXIT.usage, 'set ALIBABA_CLOUD_ACCESS_KEY_ID and ALIBABA_CLOUD_ACCESS_KEY_SECRET');
-  const key = new AccessKey({ accessKeyId: id, accessKeySecret: secret, ...(token ? { securityToken: token } : {}) });
-  const report = { source: null, from: 'environment', obtainedMs: null, untilMs: null, failure: null };
-  return { current: async () => key, refused: () => {}, report: () => report };
 }
 
 const trimmed = (url: string): string => url.replace(/\/+$/, '');
