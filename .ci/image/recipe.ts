@@ -41,7 +41,12 @@ export const MOUNT_POINTS = [
     'dev',
     'etc/cni',
     'etc/eni',
-    'host',
+    'host/etc',
+    'host/opt/cni/bin',
+    'host/proc/sys/net',
+
+    'host/run',
+    'host/var/lib/cni',
     'opt/cni/bin',
     'proc',
     'sys',
@@ -49,7 +54,13 @@ export const MOUNT_POINTS = [
     'var/addon',
     'var/alibaba-addon-secret',
   ],
-  ...['var/lib/cni/enactor', 'var/lib/kubelet/device-plugins', 'run/eni'],
+  ...[
+    'var/lib/cni/enactor',
+    'var/lib/kubelet/device-plugins',
+    'run/eni',
+    'run/netns',
+    'run/secrets/kubernetes.io/serviceaccount',
+  ],
 ] as const;
 
 export const CERTIFICATES = 'etc/ssl/certs/ca-certificates.crt';

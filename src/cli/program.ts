@@ -10,6 +10,7 @@ import { eniCommand } from './commands/eni.ts';
 import { eventsCommand, journalCommand } from './commands/events.ts';
 import { hostCommand } from './commands/host.ts';
 import { inspectCommand } from './commands/inspect.ts';
+import { installCommands } from './commands/install.ts';
 import { labCommand } from './commands/lab.ts';
 import { leasesCommand } from './commands/leases.ts';
 import { planCommand } from './commands/plan.ts';
@@ -26,7 +27,7 @@ import { whyCommand } from './commands/why.ts';
 const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
   'A node:': [
     ...[statusCommand, doctorCommand, whyCommand, leasesCommand, eniCommand],
-    ...[configCommand, tellCommands, supportCommand, hostCommand],
+    ...[configCommand, tellCommands, supportCommand, hostCommand, installCommands],
   ],
   'Its actors:': [watchCommand, inspectCommand, actorsCommand, eventsCommand, journalCommand, chartsCommand],
   'As terway-cli has them:': [terwayCommands],

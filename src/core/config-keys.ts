@@ -92,6 +92,7 @@ export const configKeys = {
   service_cidr: live(said('not told to plugins')),
   eni_link_kinds: restart(['device']),
   reply_paths: restart(true),
+  block_pod_metadata: restart(false),
   eniip_virtual_type: restart('Veth'),
   host_stack_cidrs: restart(['169.254.20.10/32']),
   daemon_mode: restart('ENIMultiIP'),

@@ -16,6 +16,7 @@ import { keeperKeys, keeperSettingsOf } from './keeper-settings.ts';
 import { kubeKeys, kubeSettingsOf } from './kube-settings.ts';
 import { LOG_LEVELS, type LogLevel } from './log-level.ts';
 import type { Keys } from './merge-patch.ts';
+import { METADATA_CIDR } from './metadata-address.ts';
 import { placementSettingsOf, poolKeys } from './pool-keys.ts';
 import { defaultSettings, type Settings } from './settings.ts';
 import { ignoredKeys, refusalOf, unsupportedKeys } from './terway-keys.ts';
@@ -63,6 +64,8 @@ export type Config = {
   readonly eniLinkKinds: readonly ('device' | 'veth' | 'dummy')[];
   /** Whether what comes in by the primary interface is answered by it. */
   readonly replyPaths: boolean;
+  /** Whether pods are kept from the metadata service. */
+  readonly blockPodMetadata: boolean;
   readonly daemonMode: DaemonMode;
   /** Pods on shared ENIs get an ipvlan slave of theirs. */
   readonly ipvlan: boolean;
@@ -150,6 +153,7 @@ const schema = z.strictObject({
     .min(1)
     .default(['device']),
   reply_paths: z.boolean().default(true),
+  block_pod_metadata: z.boolean().default(false),
   eniip_virtual_type: unsaid(
     z
       .string()
@@ -329,8 +333,9 @@ function configFrom(file: File, nodeName: string, notes: readonly ConfigIssue[],
     eniLinkKinds: file.eni_link_kinds,
     debugCommands: file.debug_commands,
     replyPaths: file.reply_paths,
+    blockPodMetadata: file.block_pod_metadata,
     ipvlan,
-    hostStackCidrs: file.host_stack_cidrs ?? defaultHostStackCidrs,
+    hostStackCidrs: hostStackCidrsOf(file.host_stack_cidrs ?? defaultHostStackCidrs, file.block_pod_metadata),
     daemonMode: file.daemon_mode,
     podRange,
     logLevel: file.log_level,
@@ -369,4 +374,9 @@ function deepFrozen<T>(value: T): T {
     for (const inner of Object.values(value)) deepFrozen(inner);
   }
   return value;
+}
+
+/** Pods with a device on the VPC itself reach the metadata service through the host, where they are told no. */
+function hostStackCidrsOf(said: readonly string[], blockMetadata: boolean): readonly string[] {
+  return blockMetadata && !said.includes(METADATA_CIDR) ? [...said, METADATA_CIDR] : said;
 }

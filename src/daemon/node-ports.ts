@@ -47,6 +47,7 @@ export function nodePorts({ flags, config, access, store, kubernetes, log }: Nod
     eniKinds: config.eniLinkKinds,
     ipv6: config.settings.ipStack === 'dual',
     replyPaths: config.replyPaths,
+    blockPodMetadata: config.blockPodMetadata,
   });
   if (config.ipvlan) kernel.masqueradeServices();
   const shared = {

@@ -1,20 +1,21 @@
-/** What is shipped must fit together: names and paths occur in the manifest, the conflist and the programs. */
+/** What is shipped must fit together: names and paths occur in the manifests, the conflist, the image and the programs. */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { loadAllYaml, type V1ConfigMap, type V1DaemonSet } from '@kubernetes/client-node';
+import { load } from 'js-yaml';
 import { test } from 'tap';
+import { imageConfig, MOUNT_POINTS } from '../../.ci/image/recipe.ts';
+import { parseConfig } from '../../src/core/config.ts';
 
-const objects = loadAllYaml(readFileSync('deploy/enactor.yaml', 'utf8')) as { kind: string }[];
+const daemonSet = loadAllYaml(readFileSync('deploy/base/daemonset.yaml', 'utf8'))[0] as V1DaemonSet;
 const conflist = JSON.parse(readFileSync('deploy/10-enactor.conflist', 'utf8'));
-const byKind = (kind: string) => objects.filter((each) => each.kind === kind);
-const daemonSet = byKind('DaemonSet')[0] as V1DaemonSet;
 const pod = daemonSet.spec?.template.spec;
-const daemon = pod?.containers[0];
+const [daemon] = pod?.containers ?? [];
+const containers = [...(pod?.containers ?? []), ...(pod?.initContainers ?? [])];
 
 test('manifest: every mount has a volume, and each volume is mounted', async (t) => {
   const volumes = pod?.volumes?.map((volume) => volume.name).sort();
-  const containers = [...(pod?.containers ?? []), ...(pod?.initContainers ?? [])];
   const mounted = new Set(containers.flatMap((each) => each.volumeMounts?.map((mount) => mount.name) ?? []));
   t.same([...mounted].sort(), volumes);
 });
@@ -30,7 +31,11 @@ test('manifest: the plugin finds daemon and data where the daemon is told to hav
   t.ok(hostPaths?.includes(dirname(plugin.daemonSocket)), 'the socket is on the host');
   for (const volume of pod?.volumes ?? []) {
     const mount = daemon?.volumeMounts?.find((each) => each.name === volume.name);
-    if (mount && volume.hostPath) t.equal(mount.mountPath, volume.hostPath.path, 'one path inside and outside');
+    if (mount === undefined || volume.hostPath === undefined) continue;
+    t.ok(
+      [volume.hostPath.path, `/host${volume.hostPath.path}`].includes(mount.mountPath),
+      `${mount.mountPath}: one path inside and outside`,
+    );
   }
 });
 
@@ -41,9 +46,62 @@ test('manifest: the daemon knows each flag it is given', async (t) => {
   for (const flag of flags) t.match(help, new RegExp(`${flag}\\b`));
 });
 
-test('manifest: the example config is JSON with the keys a node needs', async (t) => {
-  const config = byKind('ConfigMap')[0] as V1ConfigMap;
-  const parsed = JSON.parse(config.data?.eni_conf ?? '');
-  t.ok(parsed.cluster_id && parsed.vswitches && parsed.security_groups);
-  t.ok(parsed.min_pool_size <= parsed.max_pool_size);
+test('manifest: no container may more than it needs, and each has its place in the image', async (t) => {
+  for (const { name, securityContext, volumeMounts = [], command } of containers) {
+    t.match(
+      securityContext,
+      { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+      name,
+    );
+    t.not(securityContext?.privileged, true, name);
+    for (const { mountPath } of volumeMounts) {
+      const place = mountPath.slice(1).replace(/^var\/run\//, 'run/');
+      t.ok(
+        MOUNT_POINTS.some((path) => path === place || path.startsWith(`${place}/`)),
+        `${mountPath} is in the read-only image`,
+      );
+    }
+    t.match((command ?? imageConfig({}).Entrypoint)?.[0], /^\/usr\/bin\/enactord?$/);
+  }
+  const added = containers.map(({ name, securityContext }) => [name, securityContext?.capabilities?.add]);
+  t.strictSame(added, [
+    ['enactord', ['NET_ADMIN']],
+    ['install', ['SYS_CHROOT']],
+  ]);
+  t.notOk(pod?.hostPID);
+});
+
+test('manifest: probes ask what is served on the port that the daemon is told', async (t) => {
+  for (const probe of [daemon?.startupProbe, daemon?.livenessProbe, daemon?.readinessProbe]) {
+    t.ok(['/livez', '/readyz'].includes(probe?.httpGet?.path ?? ''));
+    t.equal(probe?.httpGet?.port, 'metrics');
+  }
+  const port = daemon?.ports?.find(({ name }) => name === 'metrics')?.containerPort;
+  t.ok(daemon?.args?.includes(`--metrics-listen=$(HOST_IP):${port}`));
+});
+
+for (const overlay of readdirSync('deploy/overlays'))
+  test(`manifest: the overlay ${overlay} names what is there, and a configuration that the daemon takes`, async (t) => {
+    const folder = join('deploy/overlays', overlay);
+    const text = readFileSync(join(folder, 'kustomization.yaml'), 'utf8');
+    const { resources } = load(text) as { readonly resources: readonly string[] };
+    const commented = [...text.matchAll(/^# {3}- (\S+)$/gm)].flatMap(([, path]) => path ?? []);
+    for (const path of [...resources, ...commented]) t.ok(existsSync(join(folder, path)), path);
+    const [map] = loadAllYaml(readFileSync(join(folder, 'config.yaml'), 'utf8')) as readonly V1ConfigMap[];
+    t.equal(map?.metadata?.name, pod?.volumes?.find(({ name }) => name === 'config')?.configMap?.name);
+    const modes = { 'eni-multi-ip': 'ENIMultiIP', 'vpc-eni': 'ENIOnly', 'vpc-ip': 'VPC', ipvlan: 'ENIMultiIP' };
+    const config = parseConfig(map?.data?.eni_conf ?? '', 'n1');
+    t.equal(config.daemonMode, modes[overlay as keyof typeof modes]);
+    t.equal(config.ipvlan, overlay === 'ipvlan');
+  });
+
+test('manifest: each kustomization names only files that are there', async (t) => {
+  const found = readdirSync('deploy', { recursive: true, encoding: 'utf8' }).filter((path) =>
+    path.endsWith('kustomization.yaml'),
+  );
+  t.ok(found.length >= 6);
+  for (const path of found) {
+    const { resources } = load(readFileSync(join('deploy', path), 'utf8')) as { readonly resources: readonly string[] };
+    for (const named of resources) t.ok(existsSync(join('deploy', dirname(path), named)), `${path}: ${named}`);
+  }
 });

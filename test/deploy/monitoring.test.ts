@@ -30,7 +30,10 @@ type Panel = {
 };
 
 const plain = load(readFileSync('deploy/prometheus-rules.yaml', 'utf8')) as Groups;
-const operator = loadAll(readFileSync('deploy/prometheus-operator.yaml', 'utf8')) as { kind: string; spec: unknown }[];
+const operator = loadAll(readFileSync('deploy/components/prometheus-operator/prometheus-operator.yaml', 'utf8')) as {
+  kind: string;
+  spec: unknown;
+}[];
 const dashboard = JSON.parse(readFileSync('deploy/grafana-dashboard.json', 'utf8')) as { panels: readonly Panel[] };
 const rules = plain.groups.flatMap((group) => group.rules);
 const panels = dashboard.panels.flatMap((panel) =>
@@ -138,7 +141,7 @@ t.test('monitoring: the operator gets the same rules, and finds the port that th
     podMetricsEndpoints: readonly { port: string }[];
     selector: { matchLabels: Readonly<Record<string, string>> };
   };
-  const manifest = readFileSync('deploy/enactor.yaml', 'utf8');
+  const manifest = readFileSync('deploy/base/daemonset.yaml', 'utf8');
   t.match(manifest, new RegExp(`- name: ${podMetricsEndpoints[0]?.port}\\n\\s+containerPort: 9781`));
   t.match(manifest, /--metrics-listen=\$\(HOST_IP\):9781/);
   t.match(manifest, new RegExp(`app: ${selector.matchLabels.app}`));

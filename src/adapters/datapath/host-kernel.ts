@@ -38,6 +38,8 @@ export type HostKernelOptions = {
   readonly ipv6?: boolean;
   /** Whether what comes in by the primary interface is answered by it (reply-paths.ts); true if absent. */
   readonly replyPaths?: boolean;
+  /** Whether pods are kept from the metadata service. */
+  readonly blockPodMetadata?: boolean;
   readonly pollMs?: number;
   /** A device of the MAC that cannot be set up is tried again for this long: udev renames it while we look. */
   readonly retryMs?: number;
@@ -66,6 +68,7 @@ export class HostKernel implements Kernel {
     this.#kinds = options.eniKinds ?? ['device'];
     this.#ipv6 = options.ipv6 ?? false;
     this.#filter = new NodeFilter(libc, (options.replyPaths ?? true) ? (this.#ipv6 ? FAMILIES : [4]) : []);
+    if (options.blockPodMetadata ?? false) this.#filter.keepFromMetadata();
     this.#pollMs = options.pollMs ?? 50;
     this.#retryMs = options.retryMs ?? 2_000;
     this.#watchMs = options.watchMs ?? 200;

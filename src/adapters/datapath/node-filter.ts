@@ -1,7 +1,8 @@
 /**
  * The node's own table of nf_tables and what goes with it, as it has to be and as it is.
  *
- * One table `inet enactor` for all that concerns the node as a whole, replaced as a whole. Three wants share it: what bears the node's address goes by
+ * One table `inet enactor` for all that concerns the node as a whole, replaced as a whole. Four wants share it: pods are kept from the metadata service
+ * (pod-metadata.ts), what bears the node's address goes by
  * the node's interface (reply-paths.ts), what comes from a pod is sent and told as such (pod-origin.ts), and pods whose addresses are not the VPC's bear the node's address where theirs is not routed (mode VPC).
  */
 import type { Family } from '../../core/ip.ts';
@@ -23,6 +24,7 @@ import {
 } from '../netlink/wire/nftables.ts';
 import type { Fix } from './fix.ts';
 import type { HostView } from './host-view.ts';
+import { podMetadataChain } from './pod-metadata.ts';
 import { podOriginChains } from './pod-origin.ts';
 import { ownReplyChain, primaryDevice, primaryFixes, replyPathChains, replyRuleFixes } from './reply-paths.ts';
 import { DIRECT_GROUP, HOST_VETH_PREFIX } from './sandbox-device.ts';
@@ -38,6 +40,7 @@ export class NodeFilter {
   #masquerades: readonly Masquerade[] = [];
   #services = false;
   #own = false;
+  #metadata = false;
   #table: NftTable | null = null;
   #lacking: readonly BaseChain['type'][] | null = null;
   readonly #ask: (libc: Libc) => readonly BaseChain['type'][];
@@ -74,6 +77,10 @@ export class NodeFilter {
     this.#own = true;
   }
 
+  keepFromMetadata(): void {
+    this.#metadata = true;
+  }
+
   masquerade(all: readonly Masquerade[]): void {
     this.#masquerades = all;
   }
@@ -81,7 +88,8 @@ export class NodeFilter {
   fixes(view: HostView, eniMacs: ReadonlySet<string>): Fix[] {
     // Of a host that has no default route no answers are sent anywhere.
     const primary = this.#families.length === 0 ? null : primaryDevice(view.routes(4, TABLE_MAIN), view.links, eniMacs);
-    this.#table = takenOf(tableOf(primary, this.#masquerades, this.#services, this.#own), this.lacking ?? []);
+    const wanted = tableOf(primary, this.#masquerades, this.#services, this.#own, this.#metadata);
+    this.#table = takenOf(wanted, this.lacking ?? []);
     const rules = primary === null ? [] : this.#families;
     return [
       ...(this.#table === null ? [] : this.#tableFixes(this.#table)),
@@ -107,8 +115,10 @@ function tableOf(
   masquerades: readonly Masquerade[],
   services: boolean,
   own: boolean,
+  metadata: boolean,
 ): NftTable | null {
   const chains = [
+    ...(metadata ? [podMetadataChain()] : []),
     ...(primary === null ? [] : [...replyPathChains(primary), ...podOriginChains()]),
     ...(masquerades.length === 0 ? [] : [masqueradeChain(masquerades)]),
     ...(services ? [serviceChain(primary)] : []),
@@ -116,6 +126,7 @@ function tableOf(
   ];
   if (chains.length === 0) return null;
   const words = [
+    ...(metadata ? ['no metadata for pods'] : []),
     ...(primary === null ? [] : [`replies by ${primary}`]),
     ...(services ? ['services masqueraded'] : []),
     ...(own ? ['own ENIs'] : []),

@@ -1,6 +1,16 @@
-/** Settings below /proc/sys/net of the namespace the calling thread is in. Device names may hold dots: paths are used, not keys. */
+/**
+ * Settings below /proc/sys/net of the namespace the calling thread is in. Device names may hold dots: paths are used, not keys.
+ *
+ * A container runtime shows /proc/sys read-only. Where the DaemonSet has mounted the host's own beside it, that is written instead: a name
+ * below either is looked up in the network namespace of the thread that opens it, wherever the mount comes from.
+ * Source: Linux, fs/proc/proc_sysctl.c and net/sysctl_net.c (net_ctl_header_lookup); cases/field P11.
+ */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { EnactorError } from '../../core/errors.ts';
+
+/** Where deploy/base/daemonset.yaml mounts /proc/sys/net of the host. */
+const WRITABLE_NET = '/host/proc/sys/net';
+const NET = '/proc/sys/net';
 
 export type Sysctl = { readonly path: string; readonly value: string };
 
@@ -29,7 +39,7 @@ export function ensureSysctls(wanted: readonly Sysctl[]): void {
   for (const { path, value } of wanted) {
     try {
       const current = readSysctl(path);
-      if (current !== null && current !== value) writeFileSync(path, value);
+      if (current !== null && current !== value) write(path, value);
     } catch (error) {
       throw new EnactorError(
         'device',
@@ -37,6 +47,16 @@ export function ensureSysctls(wanted: readonly Sysctl[]): void {
         error,
       );
     }
+  }
+}
+
+function write(path: string, value: string): void {
+  try {
+    writeFileSync(path, value);
+  } catch (error) {
+    const beside = path.replace(NET, WRITABLE_NET);
+    if ((error as NodeJS.ErrnoException).code !== 'EROFS' || !existsSync(beside)) throw error;
+    writeFileSync(beside, value);
   }
 }
 

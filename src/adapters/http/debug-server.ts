@@ -173,7 +173,8 @@ function index({ commands = allowed }: DebugOptions): unknown {
   return { version: Number(VERSION), get: all.sort(), post };
 }
 
-function health(actors: Introspection | null): Answer {
+/** 200 when pods can have addresses, else 503 and who is missing. */
+export function health(actors: Introspection | null): Answer {
   if (actors === null) return [503, { state: 'starting', missing: ['actors'] }];
   const { state, missing } = actors.report();
   // A dotted path of the node's chart, such as `running.serving`.

@@ -40,7 +40,7 @@ export const apiServerCheck: Check = {
     if (podWatch === undefined) return [];
     const { awaySinceMs, heardAtMs, why, gaps } = podWatch;
     const whatToDo =
-      'see the way to the API server (--kubeconfig, or the service account of the pod) and what it allows (deploy/enactor.yaml); pods go on, garbage is not collected';
+      'see the way to the API server (--kubeconfig, or the service account of the pod) and what it allows (deploy/base/permissions.yaml); pods go on, garbage is not collected';
     if (awaySinceMs !== null) {
       const says = `this node’s pods have not been watched for ${forHowLong(nowMs - awaySinceMs)}: ${why}`;
       return [nowMs - awaySinceMs < OUTAGE_MS ? warning(says, whatToDo) : problem(says, whatToDo)];

@@ -26,6 +26,7 @@ export type LedgerEntry = {
   readonly user: string;
   readonly verb: Verb;
   readonly resource: string;
+  readonly subresource: string | null;
   readonly namespace: string | null;
   readonly name: string | null;
   readonly query: string;
@@ -103,8 +104,9 @@ export class Admin {
 
   /** For the handler: notes a request and returns what shall happen to it. */
   meet(user: string, request: ApiRequest, atMs: number): { readonly fault: Fault | null; readonly delayMs: number } {
-    const { verb, resource, namespace, name, query } = request;
-    this.#ledger.push({ atMs, user, verb, resource: resource.plural, namespace, name, query: query.toString() });
+    const { verb, resource, subresource, namespace, name, query } = request;
+    const asked = { verb, resource: resource.plural, subresource, namespace, name };
+    this.#ledger.push({ atMs, user, ...asked, query: query.toString() });
     if (this.#ledger.length > LEDGER_MAX) this.#ledger = this.#ledger.slice(LEDGER_MAX / 10);
     const delayMs = [...this.#delays].filter(({ match }) => fits(request, match)).reduce((sum, { ms }) => sum + ms, 0);
     const index = this.#faults.findIndex(({ fault }) => fits(request, fault.match ?? {}));

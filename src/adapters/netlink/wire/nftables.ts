@@ -173,6 +173,11 @@ export function comesFrom(cidr: Cidr): NftExpression[] {
   return [load('meta', META.NFPROTO), compare(EQUAL, Buffer.from([protocol])), ...within(cidr, source, EQUAL)];
 }
 
+export function goesTo(cidr: Cidr): NftExpression[] {
+  const { protocol, destination } = AT[cidr.family];
+  return [load('meta', META.NFPROTO), compare(EQUAL, Buffer.from([protocol])), ...within(cidr, destination, EQUAL)];
+}
+
 /** Of the family that `comesFrom` asked for. */
 export function goesOutOf(cidr: Cidr): NftExpression[] {
   return within(cidr, AT[cidr.family].destination, NOT_EQUAL);

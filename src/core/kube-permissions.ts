@@ -1,0 +1,38 @@
+/**
+ * What the daemon asks of the API server, by what it is for: the verbs of RBAC, and of what. deploy/base/permissions.yaml grants these and no
+ * others; a test compares both with the requests that the adapters really make.
+ * Source: Kubernetes, "Authorization", request verbs (a GET of a collection is list, with `watch` it is watch).
+ */
+
+export type KubeVerb = 'get' | 'list' | 'watch' | 'create' | 'patch';
+
+export type KubePermission = {
+  readonly verb: KubeVerb;
+  /** Of the core group, as RBAC writes it: `nodes/status` is a subresource. */
+  readonly resource: 'pods' | 'nodes' | 'nodes/status' | 'events' | 'configmaps';
+};
+
+const of = (resource: KubePermission['resource'], ...verbs: readonly KubeVerb[]): readonly KubePermission[] =>
+  verbs.map((verb) => ({ verb, resource }));
+
+/** Feature to what it needs. */
+export const kubePermissions = {
+  /** An ADD of a pod that the watch has not told of; the garbage collector's second witness. */
+  podLookup: of('pods', 'get'),
+  /** The garbage collector's first witness; requests that wait for nobody. */
+  nodePods: of('pods', 'list', 'watch'),
+  /** `enable_patch_pod_ips`. */
+  podAnnotation: of('pods', 'patch'),
+  /** Pod CIDR (VPCIP); standing of the node before it is written. */
+  nodeLookup: of('nodes', 'get'),
+  /** The label of the overlay, and whether the node is cordoned. */
+  nodeWatch: of('nodes', 'list', 'watch'),
+  /** What the node can serve (annotation), and the taint of a full one. */
+  nodeWrites: of('nodes', 'patch'),
+  /** The condition SufficientIP; `address_resource`. */
+  nodeStatus: of('nodes/status', 'patch'),
+  /** Events of pods and of the node; one that is told again is counted. */
+  events: of('events', 'create', 'patch'),
+  /** The overlay itself, in the daemon's namespace. */
+  overlay: of('configmaps', 'list', 'watch'),
+} as const satisfies Readonly<Record<string, readonly KubePermission[]>>;
