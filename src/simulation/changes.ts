@@ -1,5 +1,5 @@
 /** Configurations that change while the plan runs, and nodes that are cordoned: of a stream of its own, so that the other choices of a seed stay. */
-import type { Changed, Decision } from './plan.ts';
+import type { Changed, Decision } from './deed.ts';
 import type { Seeded } from './seeded.ts';
 
 export function withChanges(plan: readonly Decision[], chance: Seeded): readonly Decision[] {

@@ -1,5 +1,5 @@
 /** What others do to a node's network while the plan runs: of a stream of its own, so that the other choices of a seed stay. */
-import type { Decision } from './plan.ts';
+import type { Decision } from './deed.ts';
 import type { Flaw } from './plugged-kernel.ts';
 import type { Seeded } from './seeded.ts';
 

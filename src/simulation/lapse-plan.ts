@@ -3,7 +3,7 @@
  *
  * Never for two passes in a row, nor soon after: what both witnesses say twice is true for all that the collector can know.
  */
-import type { Lapse } from './plan.ts';
+import type { Lapse } from './deed.ts';
 
 /** By then a pass has been finished that saw the truth. */
 const APART_MS = 300_000;

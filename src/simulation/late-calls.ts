@@ -4,8 +4,8 @@
  * other choices of a seed stay.
  */
 import type { ApiName } from '../vpc/requests.ts';
+import type { Decision, Deed, PlanKinds } from './deed.ts';
 import type { LateCalls } from './late-plan.ts';
-import type { Decision, Deed, PlanKinds } from './plan.ts';
 import type { Seeded } from './seeded.ts';
 
 /** What takes away comes most often: that is what hurts a pod. */

@@ -3,9 +3,10 @@
  * minutes happens here too, only seldom; beside it what takes long: endpoints that are away longer than a key lives, vSwitches that are dry
  * for hours, and sandboxes whose DEL comes the next morning.
  */
+
+import type { Decision, Deed, Fate } from './deed.ts';
 import type { Lifetimes } from './lifetimes.ts';
 import { MET } from './moments.ts';
-import type { Decision, Deed, Fate } from './plan.ts';
 import { type Scenario, scenarioOf } from './scenario.ts';
 import { Seeded } from './seeded.ts';
 

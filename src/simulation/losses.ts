@@ -2,7 +2,7 @@
  * Stores that are lost, whole or in one record, while pods run, and hosts that are booted: what is left then the host, the cloud and the
  * API server have to tell. Of a stream of its own, so that the other choices of a seed stay.
  */
-import type { Decision, Deed } from './plan.ts';
+import type { Decision, Deed } from './deed.ts';
 import type { Seeded } from './seeded.ts';
 
 /** Long enough for every call to arrive that had left: what was asked for by a life of which nothing is known, nobody can know. */

@@ -4,7 +4,7 @@
  *
  * Each is a state, and what makes trouble of the very call that is under way in it.
  */
-import type { Decision, Deed, PlanKinds } from './plan.ts';
+import type { Decision, Deed, PlanKinds } from './deed.ts';
 import type { Seeded } from './seeded.ts';
 
 /** In an ambush of a lease: its own container. */

@@ -1,6 +1,6 @@
 /** Who is away when a node's daemon starts again: of a stream of its own, so that the other choices of a seed stay. */
 import { type Cloud, CloudError } from '../ports/cloud.ts';
-import type { Decision, Deed } from './plan.ts';
+import type { Decision, Deed } from './deed.ts';
 import type { Seeded } from './seeded.ts';
 
 type Who = (Deed & { do: 'away' })['who'];

@@ -6,13 +6,14 @@ import { type Settings as CloudSettings, defaultSettings as cloudDefaults } from
 import { defaultTopology, type Topology } from '../vpc/topology.ts';
 import { drawAssumptions } from './assumptions.ts';
 import { withChanges } from './changes.ts';
+import type { Decision, PlanKinds } from './deed.ts';
 import { withDrifts } from './drifts.ts';
 import { withLateCalls } from './late-calls.ts';
 import type { Lifetimes } from './lifetimes.ts';
 import { withLosses } from './losses.ts';
 import { withMoments } from './moments.ts';
 import { withOutages } from './outages.ts';
-import { type Decision, type PlanKinds, planOf } from './plan.ts';
+import { planOf } from './plan.ts';
 import { Seeded } from './seeded.ts';
 import { withStories } from './stories.ts';
 import { withStraits } from './straits.ts';

@@ -3,7 +3,7 @@
  *
  * Source: A. Zeller, R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (ddmin), 2002.
  */
-import type { Decision } from './plan.ts';
+import type { Decision } from './deed.ts';
 import { runScenario } from './run-seed.ts';
 import type { Scenario } from './scenario.ts';
 import type { Violation } from './violation.ts';

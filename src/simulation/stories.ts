@@ -4,7 +4,7 @@
  *
  * Each story brings its own pods, so that what the plan does with the others does not spoil it.
  */
-import type { Decision, Deed, PlanKinds } from './plan.ts';
+import type { Decision, Deed, PlanKinds } from './deed.ts';
 import type { Seeded } from './seeded.ts';
 
 type Scene = { readonly afterMs: number; readonly deed: Deed };

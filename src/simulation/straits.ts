@@ -5,8 +5,9 @@
  * What each is for is a way of a chart that was hardly ever gone before: a search that fails, a device that comes back at once, a start
  * whose calls crawl, a node that is asked while the truth comes in.
  */
+
+import type { Decision, Deed, PlanKinds } from './deed.ts';
 import { MET } from './moments.ts';
-import type { Decision, Deed, PlanKinds } from './plan.ts';
 import type { Seeded } from './seeded.ts';
 
 type Strait = { readonly state: string; readonly deeds: (chance: Seeded, node: number) => readonly Deed[] };

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { everything } from '../../src/simulation/coverage.ts';
+import type { Decision, Deed, PlanKinds } from '../../src/simulation/deed.ts';
 import { LapsePlan } from '../../src/simulation/lapse-plan.ts';
-import type { Decision, Deed, PlanKinds } from '../../src/simulation/plan.ts';
 import { Seeded } from '../../src/simulation/seeded.ts';
 import { withStories } from '../../src/simulation/stories.ts';
 

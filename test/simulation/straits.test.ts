@@ -1,6 +1,6 @@
 import t from 'tap';
 import { everything } from '../../src/simulation/coverage.ts';
-import type { Decision, Deed, PlanKinds } from '../../src/simulation/plan.ts';
+import type { Decision, Deed, PlanKinds } from '../../src/simulation/deed.ts';
 import { Seeded } from '../../src/simulation/seeded.ts';
 import { withStraits } from '../../src/simulation/straits.ts';
 
