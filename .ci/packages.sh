@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the Debian packages that some tests drive, where it may: root, apt-get, and only what is missing. Elsewhere it says
 # which tests cannot run and still succeeds, since those tests skip themselves with the same words.
-# Usage: packages.sh
+# Usage: packages.sh [soak], with those that only `npm run soak` drives
 set -euo pipefail
 
 # package -> a file it brings -> what needs it
@@ -17,6 +17,10 @@ seabios|/usr/share/seabios/bios-256k.bin|the tests in a virtual machine (test/vm
 ipvsadm|/usr/sbin/ipvsadm|the tests in a virtual machine (test/vm)
 iproute2|/usr/sbin/ip|the benches and the tests that compare host state
 util-linux|/usr/bin/nsenter|every test that uses network namespaces'
+
+[ "${1:-}" = soak ] && wanted+='
+qemu-user|/usr/bin/qemu-aarch64|the plugin for arm64 (test/deploy/arm64.long.ts)
+libc6-arm64-cross|/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1|the plugin for arm64 (test/deploy/arm64.long.ts)'
 
 look() {
   missing=()

@@ -29,6 +29,7 @@ if (given.length === 0) {
   const cases = readdirSync('test/cases').filter((name) => name.endsWith('.test.ts'));
   const files = [...LONG, ...cases.map((name) => `test/cases/${name}`)];
   const tap = ['--disable-coverage', `--timeout=${CASE_TIMEOUT_SECONDS}`, ...files];
+  run('.ci/packages.sh', ['soak']);
   run('.ci/vm-kernel.sh', []);
   good = run('node_modules/.bin/tap', tap, { ENACTOR_SPEED: '1' });
 }

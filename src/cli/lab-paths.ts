@@ -62,7 +62,7 @@ function print(
   forms: readonly ProxyForm[],
   into: string | null,
 ): void {
-  // checks/paths.md has no place for it yet: what it has of IPVS is from test/vm, case F4.
+  // Few kernels have it: the table ipvs-modes of checks/paths.md is of virtual machines, one for each way to connect pods (test/vm, case F4).
   if (forms.includes('ipvs')) {
     process.stdout.write(`${modesTable(byMode, [...byMode.keys()])}\n`);
     return;

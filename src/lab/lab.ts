@@ -59,7 +59,7 @@ export type Place = { readonly name: string; readonly ips: readonly string[]; re
 
 const NODE_NAME = /^node-/;
 /** Pods, and the machines of the lab's VPC: these know the way back to a pod's own address. */
-const POD_RANGE = ['10.244.0.0/16', '192.168.0.0/16', 'fd00:10:244::/48', '2001:db8:0:100::/56'];
+const POD_RANGE = ['10.244.0.0/16', '192.168.0.0/16', '2001:db8:244::/48', '2001:db8:0:100::/56'];
 const SERVING_TIMEOUT_MS = 60_000;
 const POD_START_TIMEOUT_MS = 60_000;
 
@@ -365,7 +365,7 @@ async function admit(lab: Lab, guest: Guest, topology: Topology): Promise<readon
 /** Of the node so many: one prefix, or one of each family. */
 function podCidrsOf(index: number, dual: boolean): readonly string[] {
   const ipv4 = `10.244.${index}.0/24`;
-  return dual ? [ipv4, `fd00:10:244:${index.toString(16)}::/64`] : [ipv4];
+  return dual ? [ipv4, `2001:db8:244:${index.toString(16)}::/64`] : [ipv4];
 }
 
 /** As entries of the VPC's route table: the node's own address is the next hop. */

@@ -4,7 +4,8 @@
  */
 import '../lab/in-box.ts';
 
-import t from 'tap';
+import { setTimeout as pause } from 'node:timers/promises';
+import t, { type Test } from 'tap';
 import { openKoffiLibc } from '../../src/adapters/netlink/libc-koffi.ts';
 import { Netlink } from '../../src/adapters/netlink/netlink.ts';
 import { resourceNamed } from '../../src/lab/apiserver/resource.ts';
@@ -14,6 +15,8 @@ import { cannotWalk, eventually, type Runtime, type Sandbox, walk } from '../lab
 t.setTimeout(120_000);
 const skip = cannotWalk();
 const DIRECTIONS = ['ingress', 'egress'] as const;
+/** For the watch to tell of it. */
+const SETTLED_MS = 300;
 /** Bytes per second, or null where the value means nothing. */
 const VALUES: readonly (readonly [string, number | null])[] = [
   ['', null],
@@ -56,6 +59,44 @@ function ignoredOf({ lab }: Runtime, pod: string): readonly string[] {
   return about.map(({ message = '' }) => message).sort();
 }
 
+/** Somebody annotates the pod once it is there. */
+function annotate({ lab }: Runtime, name: string, value: string): void {
+  const pods = resourceNamed('pods');
+  const object = pods === null ? null : lab.api.store.get(pods, 'default', name);
+  if (pods === null || object === null) throw new Error(`no pod ${name}`);
+  const annotations = Object.fromEntries(DIRECTIONS.map((one) => [`kubernetes.io/${one}-bandwidth`, value]));
+  const metadata = { ...object.metadata, annotations: { ...(object.metadata.annotations ?? {}), ...annotations } };
+  lab.api.lifecycle.update(pods, object, { ...object, metadata }, null);
+}
+
+/** One that comes between the pod and its sandbox counts; one that comes later counts for the next sandbox, whatever is asked of this one meanwhile. */
+async function afterCreation(t: Test, runtime: Runtime, live: Map<Sandbox, string>): Promise<void> {
+  const uid = runtime.createPod('late');
+  annotate(runtime, 'late', '10M');
+  await pause(SETTLED_MS);
+  const first = runtime.sandbox('c-late', 'late', uid);
+  const { ip, exitCode, stdout } = await runtime.add(first);
+  const prevResult: unknown = JSON.parse(stdout);
+  t.equal(exitCode, 0);
+  t.strictSame(bucketsOf(runtime, first, ip), [1_250_000, 1_250_000], 'set between the pod and its sandbox: it counts');
+  annotate(runtime, 'late', '20M');
+  await pause(SETTLED_MS);
+  t.equal(
+    (await runtime.run('CHECK', first, { conf: { prevResult } })).exitCode,
+    0,
+    'set later: CHECK asks for what the sandbox was made with',
+  );
+  t.strictSame(bucketsOf(runtime, first, ip), [1_250_000, 1_250_000]);
+  t.equal((await runtime.del(first)).exitCode, 0);
+  const second = runtime.sandbox('c-late-2', 'late', uid);
+  const again = await runtime.add(second);
+  t.strictSame(bucketsOf(runtime, second, again.ip), [2_500_000, 2_500_000], 'and it counts for the next one');
+  annotate(runtime, 'late', 'fast');
+  await pause(SETTLED_MS);
+  t.strictSame(ignoredOf(runtime, 'late'), [], 'a value that is wrong is told when it would count');
+  live.set(second, again.ip);
+}
+
 t.test('B38: annotations of any kind', { skip }, (t) =>
   walk(t, { topology: labTopology(1, 'ecs.g7.xlarge') }, async (runtime) => {
     const live = new Map<Sandbox, string>();
@@ -80,6 +121,7 @@ t.test('B38: annotations of any kind', { skip }, (t) =>
           'by name and value',
         );
     }
+    await afterCreation(t, runtime, live);
     for (const sandbox of live.keys()) t.equal((await runtime.del(sandbox)).exitCode, 0);
     const host = new Netlink(openKoffiLibc(), runtime.node.guest.netns.fd);
     try {

@@ -37,7 +37,7 @@ async function lived(t: Test, lab: Lab): Promise<void> {
     pods.map(({ ips }) => ips.length),
     [2, 2, 2],
   );
-  t.match([...(pods[2]?.ips ?? [])], [/^10\.244\.1\./, /^fd00:10:244:1::/]);
+  t.match([...(pods[2]?.ips ?? [])], [/^10\.244\.1\./, /^2001:db8:244:1::/]);
   const tried = await tryPaths(lab, pathsOf(lab));
   t.strictSame(
     tried.filter(({ worked }) => !worked),

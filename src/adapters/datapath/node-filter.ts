@@ -15,18 +15,27 @@ import {
   comesBy,
   comesByGroup,
   comesFrom,
+  connectionHas,
   destinationRewritten,
   goesOutOf,
   leavesBy,
   leavesByGroup,
   leavesNotBy,
   masquerade,
+  packetLacks,
 } from '../netlink/wire/nftables.ts';
 import type { Fix } from './fix.ts';
 import type { HostView } from './host-view.ts';
 import { podMetadataChain } from './pod-metadata.ts';
-import { podOriginChains } from './pod-origin.ts';
-import { ownReplyChain, primaryDevice, primaryFixes, replyPathChains, replyRuleFixes } from './reply-paths.ts';
+import { POD_MARK, podOriginChains } from './pod-origin.ts';
+import {
+  ownReplyChain,
+  primaryDevice,
+  primaryFixes,
+  REPLY_MARK,
+  replyPathChains,
+  replyRuleFixes,
+} from './reply-paths.ts';
 import { DIRECT_GROUP, HOST_VETH_PREFIX } from './sandbox-device.ts';
 
 /** Pods in the prefix `from` bear the node's address outside of the prefixes `except`, which are of the same family. */
@@ -163,7 +172,11 @@ function masqueradeChain(all: readonly Masquerade[]): BaseChain {
  *
  * A packet of it for a service's address from outside goes where the network leads it, maybe to a node without a backend; kube-proxy
  * there takes it for a pod of its own and turns it elsewhere with the pod's source, which that node's ENI must not send.
- * Pods behind a pair alone keep their address. Source: cases/field F1, F2.
+ *
+ * What IPVS has rewritten is not told as such by its connection. From a pod it is what has lost its mark on the way (pod-origin.ts); to a pod it is what began on
+ * the primary's device, by which nothing reaches such a pod as it is. What IPVS sends on for a service of policy Local without a backend here stays as it is, and
+ * the network drops it, as policy Local has it.
+ * Pods behind a pair alone keep their address. Source: cases/field F1, F2, F4; net/netfilter/ipvs/ip_vs_nfct.c (no IPS_DST_NAT).
  */
 function serviceChain(primary: string | null): BaseChain {
   return {
@@ -176,7 +189,11 @@ function serviceChain(primary: string | null): BaseChain {
       [...leavesByGroup(DIRECT_GROUP), ...destinationRewritten(), ...masquerade()],
       ...(primary === null
         ? []
-        : [[...comesBy(primary), ...leavesBy(primary), ...destinationRewritten(), ...masquerade()]]),
+        : [
+            [...comesByGroup(DIRECT_GROUP), ...packetLacks(POD_MARK), ...masquerade()],
+            [...leavesByGroup(DIRECT_GROUP), ...connectionHas(REPLY_MARK), ...masquerade()],
+            [...comesBy(primary), ...leavesBy(primary), ...destinationRewritten(), ...masquerade()],
+          ]),
     ],
   };
 }

@@ -113,13 +113,16 @@ export const SERVICE_PATHS: readonly ServicePath[] = [
 export function servicePaths(mode: PodMode, form: ProxyForm = 'iptables'): readonly ServicePath[] {
   const paths = pathsIn(mode);
   if (form !== 'ipvs') return paths;
+  const lost = isDirect(mode) ? [...LOST_BY_IPVS, ...LOST_OF_DIRECT] : LOST_BY_IPVS;
   return paths.map((path) =>
-    LOST_BY_IPVS.includes(path.words) ? { ...path, expected: { 4: 'dropped', 6: 'dropped' } } : path,
+    lost.includes(path.words) ? { ...path, expected: { 4: 'dropped', 6: 'dropped' } } : path,
   );
 }
 
 /** The node itself asks by the service's address, which is its own, and kube-proxy masquerades nothing by policy Local (ipvs-rules.ts). */
 const LOST_BY_IPVS: readonly string[] = ['node without a backend to external IP, Local'];
+/** The network leads it to the node without a backend, where it is as what comes from outside. */
+const LOST_OF_DIRECT: readonly string[] = ['pod to external IP, Local, backend on its node'];
 
 function pathsIn(mode: PodMode): readonly ServicePath[] {
   if (mode === 'veth') return SERVICE_PATHS;
