@@ -19,6 +19,7 @@ import { statusCommand } from './commands/status.ts';
 import { supportCommand } from './commands/support.ts';
 import { tellCommands } from './commands/tell.ts';
 import { terwayCommands } from './commands/terway.ts';
+import { terwayRecordsCommand } from './commands/terway-records.ts';
 import { verifyCloudCommand } from './commands/verify-cloud.ts';
 import { watchCommand } from './commands/watch.ts';
 import { whyCommand } from './commands/why.ts';
@@ -30,7 +31,7 @@ const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
     ...[configCommand, tellCommands, supportCommand, hostCommand, installCommands],
   ],
   'Its actors:': [watchCommand, inspectCommand, actorsCommand, eventsCommand, journalCommand, chartsCommand],
-  'As terway-cli has them:': [terwayCommands],
+  'As terway-cli has them:': [terwayCommands, terwayRecordsCommand],
   'Without a node:': [labCommand, simulateCommand, planCommand, verifyCloudCommand, completionCommand],
 };
 
