@@ -24,7 +24,10 @@ export function completionScript(program: Command, shell: Shell): string {
   const name = program.name();
   const bash = bashFunction(name, places);
   const start = shell === 'zsh' ? `#compdef ${name}\nautoload -U +X bashcompinit && bashcompinit\n` : '';
-  return `${start}${bash}complete -o default -F _${name} ${name}\n`;
+  // From a directory of $fpath it is read at the first press of the key, which wants an answer already.
+  const first =
+    shell === 'zsh' ? `[[ "\${funcstack[1]}" == _${name} ]] && _bash_complete -o default -F _${name}\n` : '';
+  return `${start}${bash}complete -o default -F _${name} ${name}\n${first}`;
 }
 
 function placesOf(command: Command, path: string): Place[] {

@@ -158,9 +158,14 @@ t.test('lab up: other terminals can act on it; a signal ends it and nothing stay
   await t.rejects(enactor('lab', 'admin', 'POST', 'faults', assigned[1]), { code: 1, stdout: /"field": "0\.effect"/ });
   await t.rejects(enactor('lab', 'admin', 'POST', 'faults', '{'), { code: 2, stderr: /is no JSON/ });
   await t.rejects(enactor('lab', 'dry', 'vsw-none'), { code: 1, stderr: /no vSwitch vsw-none; there are vsw-lab-1/ });
-  const truth = JSON.parse((await enactor('lab', 'admin', 'GET', 'truth')).stdout);
-  t.match(truth.vSwitches[0], { vSwitchId: 'vsw-lab-1' });
+  const left = async (): Promise<number> => {
+    const { vSwitches } = JSON.parse((await enactor('lab', 'admin', 'GET', 'truth')).stdout);
+    t.equal(vSwitches[0].vSwitchId, 'vsw-lab-1');
+    return vSwitches[0].availableAddresses;
+  };
+  t.equal(await left(), 0, 'and so it is');
   t.match((await enactor('lab', 'dry', '--end')).stdout, /^vsw-lab-1.*: addresses again/);
+  t.ok((await left()) > 0);
   await t.rejects(enactor('lab', 'pod', 'list', '--pid', '1'), { code: 1, stderr: /no lab of yours has pid 1/ });
   t.match((await enactor('lab', 'pod', 'rm', 'hello')).stdout, /^hello is gone/);
   await t.rejects(enactor('lab', 'pod', 'rm', 'hello'), { code: 1, stderr: /no pod hello/ });

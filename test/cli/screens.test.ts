@@ -142,7 +142,10 @@ COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.l
   t.strictSame(complete('enactor', 'status', '-o', ''), ['text', 'json', 'yaml']);
   t.strictSame(complete('enactor', 'completion', ''), ['bash', 'fish', '--help'], 'what an argument may be');
   t.strictSame(complete('enactor', 'lab', 'pod', 'add', '--node', ''), [''], 'a name is nothing that we know');
-  t.match(completionScript(program, 'zsh'), /^#compdef enactor\n/);
+  t.match(
+    completionScript(program, 'zsh'),
+    /^#compdef enactor\n[\s\S]*_enactor \]\] && _bash_complete -o default -F _enactor\n$/,
+  );
   t.match(
     completionScript(program, 'fish'),
     /complete -c enactor -n '__fish_seen_subcommand_from status; and not __fish_seen_subcommand_from lab' -l output .* -x -a 'text json yaml'/,

@@ -45,7 +45,7 @@ export const doctorCommand: AddCommand = (enactor, done) => {
 async function resultsAt(socketPath: string, onThisHost: boolean): Promise<readonly CheckResult[]> {
   try {
     const report = await askNode<NodeReport>(socketPath, '/v1/report');
-    const outcomes = await socketOutcomes(await askNode<ConfigReport>(socketPath, '/v1/config'));
+    const outcomes = await socketOutcomes(await askNode<ConfigReport>(socketPath, '/v1/config'), socketPath);
     return [
       { check: 'daemon', is: 'ok', says: `answers at ${socketPath}`, whatToDo: null },
       ...outcomes.map((outcome) => ({ check: 'sockets', ...outcome })),

@@ -11,9 +11,19 @@ const SOCKETS: Readonly<Record<string, string>> = {
   '--grpc-socket': 'Terway’s plugin and terway-cli',
 };
 
-/** `config`: the daemon's own, which knows its flags. */
-export async function socketOutcomes({ flags }: Pick<ConfigReport, 'flags'>): Promise<readonly CheckOutcome[]> {
-  const named = flags.filter(({ flag }) => flag in SOCKETS);
+/**
+ * `config`: the daemon's own, which knows its flags; `debugSocket`: by which path we reach it. Where it sees other paths than we do (in the
+ * lab, from outside a container) the others are looked for in the same place.
+ */
+export async function socketOutcomes(
+  { flags }: Pick<ConfigReport, 'flags'>,
+  debugSocket: string,
+): Promise<readonly CheckOutcome[]> {
+  const own = flags.find(({ flag }) => flag === '--debug-socket')?.value ?? debugSocket;
+  const root = debugSocket.endsWith(own) ? debugSocket.slice(0, -own.length) : '';
+  const named = flags
+    .filter(({ flag }) => flag in SOCKETS)
+    .map(({ flag, value }) => ({ flag, value: `${root}${value}` }));
   const tried = await Promise.all(named.map(async ({ flag, value }) => ({ flag, value, why: await whyNot(value) })));
   const shut = tried.filter(({ why }) => why !== null);
   if (shut.length === 0) return [ok(`${tried.map(({ value }) => value).join(' and ')} take callers`)];

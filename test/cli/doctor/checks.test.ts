@@ -224,8 +224,17 @@ t.test('doctor: a socket of the daemon that takes nobody is named, with who come
   t.teardown(() => server.close());
   const flag = (name: string, file: string) => ({ flag: name, value: join(directory, file), source: 'flag' as const });
   const [fine, gone] = [flag('--json-socket', 's'), flag('--grpc-socket', 'none')];
-  t.match(await socketOutcomes({ flags: [fine] }), [{ is: 'ok' }]);
-  t.match(await socketOutcomes({ flags: [fine, gone, flag('--data-dir', 'x')] }), [
+  t.match(await socketOutcomes({ flags: [fine] }, '/d'), [{ is: 'ok' }]);
+  t.match(await socketOutcomes({ flags: [fine, gone, flag('--data-dir', 'x')] }, '/d'), [
     { is: 'problem', says: /none takes no callers, and Terway’s plugin .* come by it: .*ENOENT/ },
   ]);
+  const inside = [
+    { flag: '--debug-socket', value: '/d', source: 'flag' as const },
+    { flag: '--json-socket', value: '/s', source: 'flag' as const },
+  ];
+  t.match(
+    await socketOutcomes({ flags: inside }, join(directory, 'd')),
+    [{ is: 'ok', says: new RegExp(directory) }],
+    'a daemon that sees other paths than we do, as in the lab',
+  );
 });
