@@ -27,7 +27,8 @@ export class HostWatch {
 
   spoil(flaw: Flaw, which: number): void {
     const node = this.#node;
-    const { devices, life, settings, kernelFailures } = node;
+    const { devices, life, settings, mishaps } = node;
+    const { kernelFailures } = mishaps;
     const spoilt = devices.spoil(flaw, which);
     if (spoilt === null) return;
     const { whose, flaws } = spoilt;
@@ -37,7 +38,7 @@ export class HostWatch {
     // What else is wrong there may be why the keeper takes it for unfinished.
     if (times > 1 || node.deaf || flaws.size > 1 || !this.#keeperIsWell() || !this.#isKept(whose)) return;
     life.after(settings.kernelGatherMs + REPAIR_MS, () => {
-      if (this.#spoilt.get(object) !== times || node.defective || node.kernelFailures !== kernelFailures) return;
+      if (this.#spoilt.get(object) !== times || node.defective || mishaps.kernelFailures !== kernelFailures) return;
       if (!this.#isKept(whose)) return;
       this.#witness.checks += 1;
       const isThere = flaws === (devices.pods.get(whose)?.flaws ?? devices.flaws.get(whose));
@@ -49,7 +50,7 @@ export class HostWatch {
   /** Its looks at the host do not fail, also not the one that is under way. */
   #keeperIsWell(): boolean {
     const keeper = this.#node.snapshot('kernelKeeper')?.context as KernelKeeperContext | undefined;
-    return this.#node.failing.kernel === 0 && keeper?.failures === 0;
+    return this.#node.mishaps.failing.kernel === 0 && keeper?.failures === 0;
   }
 
   /** What the kernel keeper has to care for: an ENI in use, a lease that is bound and whose plugin is done. */

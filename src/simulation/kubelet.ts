@@ -250,7 +250,7 @@ export class Kubelet {
       const home = this.#nodes[before.node];
       if (home !== undefined) this.#gone(home, before);
     }
-    const { storeFailures } = node;
+    const { storeFailures } = node.mishaps;
     if (ip !== null && isHalf(ipv6)) return null;
     if (ip !== null)
       return { ip, eniId, untilMs: Number.POSITIVE_INFINITY, serves: serves(node, eniId, ip), storeFailures };
@@ -285,7 +285,7 @@ export class Kubelet {
     const { ip, eniId, untilMs, storeFailures } = promised;
     if (!serves(node, eniId, ip)) return;
     const nowMs = this.#clock.nowMs();
-    const excused = node.defective || node.storeFailures !== storeFailures || this.#witness.touched.has(eniId);
+    const excused = node.defective || node.mishaps.storeFailures !== storeFailures || this.#witness.touched.has(eniId);
     if (excused || untilMs <= nowMs) return;
     this.#witness.checks += 1;
     if (grant.address.ipv4 === ip) return;

@@ -13,30 +13,28 @@ import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts
 import type { IdlePoolContext } from '../../statecharts/idle-pool-context.ts';
 import type { NodeContext } from '../../statecharts/node.ts';
 import { type EniSummary, givesNow } from '../core/eni-summary.ts';
-import { EnactorError } from '../core/errors.ts';
 import type { Settings } from '../core/settings.ts';
 import type { NodeCommand } from '../ports/introspection.ts';
 import type { Log } from '../ports/log.ts';
 import type { EniView } from '../vpc/requests.ts';
 import { checkAgreement, checkPlans, type Supervisors, timersIn } from './agreement.ts';
+import { Ambushes } from './ambushes.ts';
 import { type BooksOwner, BookWatch, type EniSnapshot } from './book-watch.ts';
 import { CallWatch } from './call-watch.ts';
 import { Conduct } from './conduct.ts';
-import { CrashDisk, crashStore } from './crash-store.ts';
+import { CrashDisk } from './crash-store.ts';
 import type { Changed, CrashPoint } from './deed.ts';
-import { fakeCloud } from './fake-cloud.ts';
 import { FakeHost } from './fake-host.ts';
 import type { FakeKubernetes } from './fake-kubernetes.ts';
-import { fakeMetadata } from './fake-metadata.ts';
 import { FakeSandboxes } from './fake-sandboxes.ts';
-import { LapsePlan } from './lapse-plan.ts';
-import { LatePlan } from './late-plan.ts';
 import { Life } from './life.ts';
 import type { Issuers } from './lifetimes.ts';
+import { Mishaps } from './mishaps.ts';
+import { portsOf } from './node-ports.ts';
 import { reachable } from './outages.ts';
 import { checkOwners } from './owners.ts';
 import { Patience } from './patience.ts';
-import { HostDevices, pluggedKernel } from './plugged-kernel.ts';
+import { HostDevices } from './plugged-kernel.ts';
 import { RecordWatch } from './record-watch.ts';
 import { Seeded } from './seeded.ts';
 import { checkSettings } from './settings-watch.ts';
@@ -44,8 +42,6 @@ import { StandStill } from './stand-still.ts';
 import type { Trace } from './trace.ts';
 import type { Report } from './violation.ts';
 import type { VirtualCloud } from './virtual-cloud.ts';
-import { virtualKubernetes } from './virtual-kubernetes.ts';
-import { withLifetimes } from './with-lifetimes.ts';
 import type { Witness } from './witness.ts';
 
 export type Crash = {
@@ -93,9 +89,9 @@ export type SimNodeOptions = {
 const RESPAWN_MS = 1_000;
 /** Between two looks at what is held back. */
 const LET_GO_MS = 5_000;
-/** Beyond the time to drain: the writes that were under way. */
 /** After a configuration could not be taken. */
 const CHANGE_RETRY_MS = 2_000;
+/** Beyond the time to drain: the writes that were under way. */
 const STOP_GRACE_MS = 5_000;
 /** What the timer of a rest may be late. */
 const REST_GRACE_MS = 1_000;
@@ -112,34 +108,19 @@ export class SimNode {
   );
   /** Of which sandboxes nothing is left. */
   readonly sandboxes = new FakeSandboxes();
-  /** How many calls of a port fail from now on. */
-  readonly failing = { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 };
-  /** Reads and writes that failed so far. */
-  storeFailures = 0;
+  readonly mishaps: Mishaps;
   /** How often records of its disk were lost. */
   losses = 0;
-  /** Looks at the kernel, and changes of it, that failed so far. */
-  kernelFailures = 0;
   /** Some call of this life's kernel has failed: it may be without its events. */
   get deaf(): boolean {
-    return this.#failedIn === this.life;
+    return this.mishaps.kernelFailedIn === this.life;
   }
-  #failedIn: Life | null = null;
   /** Lines of the log since the step began. */
   #said = 0;
   /** It was told a setting in this step. */
   #unsettled = false;
-  /** How many lists of pods are short from now on. */
-  shortLists = 0;
-  lateDevicesMs = 0;
   /** Boots so far. */
   boots = 1;
-  slowApiMs = 0;
-  slowStoreMs = 0;
-  readonly lateCalls = new LatePlan();
-  readonly lapse: LapsePlan;
-  /** Until when nobody there answers this node. */
-  awayUntilMs = { cloud: 0, metadata: 0 };
   /** Addresses offered although they had not rested, by any life. */
   readonly coolingOffered = new Set<string>();
   #cordoned = false;
@@ -170,8 +151,7 @@ export class SimNode {
   /** All that were. */
   readonly #broken = new WeakSet<AnyActorRef>();
   #patience: Patience;
-  #ambushes: { readonly state: string; left: number; readonly strike: (met: AnyActorRef) => void }[] = [];
-  #states = new WeakMap<AnyActorRef, ReadonlySet<string>>();
+  readonly #ambushes = new Ambushes();
   #armed: { crash: Crash; left: number } | null = null;
 
   constructor(options: SimNodeOptions) {
@@ -192,8 +172,8 @@ export class SimNode {
     this.#still = new StandStill(options.settings, options.report);
     this.#conduct = new Conduct(options.settings, options.report);
     this.#patience = new Patience(options.settings, options.report);
-    this.lapse = new LapsePlan(options.cloud.clock.nowMs);
-    this.sandboxes.hidden = () => this.lapse.isOf('host');
+    this.mishaps = new Mishaps(options.cloud.clock.nowMs);
+    this.sandboxes.hidden = () => this.mishaps.lapse.isOf('host');
     const { apiServer, witness, report, cloud } = options;
     const { nodeName } = options.settings;
     this.#records = new RecordWatch({
@@ -204,8 +184,8 @@ export class SimNode {
     options.cloud.model.subscribe((event) => {
       if (event.type === 'attached' && event.instanceId === this.instanceId) {
         const { mac } = event;
-        if (this.lateDevicesMs === 0) this.devices.plug(mac);
-        else options.cloud.clock.after(this.lateDevicesMs, () => this.#plugIfThere(mac));
+        if (this.mishaps.lateDevicesMs === 0) this.devices.plug(mac);
+        else options.cloud.clock.after(this.mishaps.lateDevicesMs, () => this.#plugIfThere(mac));
       }
       if (event.type === 'detached' && event.instanceId === this.instanceId) this.devices.unplug(event.mac);
     });
@@ -257,7 +237,7 @@ export class SimNode {
     this.#options.trace.line(this.index, 'process', 'start', life.nowMs());
     const { trace, report } = this.#options;
     const own = this.#ports(life);
-    const cloud = reachable(own.cloud, () => life.nowMs() < this.awayUntilMs.cloud);
+    const cloud = reachable(own.cloud, () => this.mishaps.isAway('cloud'));
     const ports = this.#options.plant({ ...own, cloud });
     const system = startNode({
       ports,
@@ -269,7 +249,7 @@ export class SimNode {
         if (event.type === '@xstate.microstep') {
           this.#dirty = true;
           trace.microstep(this.index, event, life.nowMs());
-          this.#meet(event);
+          this.#ambushes.meet(event);
           const ref = event.actorRef as AnyActorRef;
           const snapshot = event.snapshot as AnyMachineSnapshot;
           const { id: chart } = (ref as unknown as { logic: { id?: string } }).logic; // not in XState's type of a reference
@@ -593,26 +573,12 @@ export class SimNode {
 
   disarm(): void {
     this.#armed = null;
-    this.#ambushes = [];
+    this.#ambushes.clear();
   }
 
   /** Calls `strike` the nth time from now on that an actor enters the state, in a step of its own while it is in it. */
   ambush(state: string, nth: number, strike: (met: AnyActorRef) => void): void {
-    this.#ambushes.push({ state, left: nth, strike });
-  }
-
-  #meet(event: InspectionEvent & { type: '@xstate.microstep' }): void {
-    if (this.#ambushes.length === 0) return;
-    const ref = event.actorRef as AnyActorRef;
-    const now = new Set((event.snapshot as AnyMachineSnapshot)._nodes?.map((node) => node.id));
-    const before = this.#states.get(ref) ?? new Set();
-    this.#states.set(ref, now);
-    for (const one of this.#ambushes) {
-      if (!now.has(one.state) || before.has(one.state)) continue;
-      one.left -= 1;
-      if (one.left === 0) this.life.after(0, () => one.strike(ref));
-    }
-    this.#ambushes = this.#ambushes.filter(({ left }) => left > 0);
+    this.#ambushes.lay(state, nth, (met) => void this.life.after(0, () => strike(met)));
   }
 
   #pass(point: CrashPoint): void {
@@ -640,10 +606,7 @@ export class SimNode {
   }
 
   #ports(life: Life): NodePorts {
-    const { apiServer, cloud, issuers, witness, report, log } = this.#options;
-    const chance = this.#chance;
-    const kubernetesChance = new Seeded(this.#options.seed, `api server ${this.index} ${life.number}`);
-    const defective = (): boolean => this.defective;
+    const { cloud, witness, report, log } = this.#options;
     const calls = new CallWatch({
       node: this.index,
       instanceId: this.instanceId,
@@ -651,127 +614,16 @@ export class SimNode {
       witness,
       report,
       periodMs: Math.min(this.settings.describePeriodMs, this.settings.backoffMs),
-      defective,
+      defective: () => this.defective,
     });
     this.#calls = calls;
-    const once = (port: keyof SimNode['failing']) => (): string | null => {
-      if (this.failing[port] <= 0) return null;
-      this.failing[port] -= 1;
-      return 'planted by the simulation';
-    };
-    let tokens = 0;
-    const metadataFailing = (): string | null =>
-      life.nowMs() < this.awayUntilMs.metadata ? 'no route to host' : once('metadata')();
-    const { instanceId } = this;
-    const endingChance = new Seeded(this.#options.seed, `lifetimes ${this.index} ${life.number}`);
-    const ending =
-      issuers === null
-        ? null
-        : withLifetimes({
-            ...{ cloud, instanceId, life, issuers, failing: metadataFailing },
-            delayMs: () => endingChance.between(1, 8),
-            fraction: () => endingChance.fraction(),
-          });
-    return {
-      cloud: fakeCloud({
-        cloud,
-        life,
-        timeoutMs: this.settings.callTimeoutMs,
-        wireMs: () => (chance.chance(0.02) ? chance.between(500, 8_000) : chance.between(1, 5)),
-        ...(ending !== null &&
-          issuers !== null && {
-            keys: { credentials: ending.credentials, opens: (id: string) => issuers.opens('key', id, instanceId) },
-          }),
-        tap: {
-          sending: (api, input, clientToken) => {
-            calls.sending(api, input, clientToken);
-            if (!calls.mutates(api)) return;
-            this.#pass('callSending');
-            if (!life.over) calls.intended(api, input, this.disk.synced('intents'));
-          },
-          late: (api) => this.lateCalls.take(api),
-          carriedOut: (api) => {
-            if (calls.mutates(api)) this.#pass('callCarriedOut');
-          },
-          settled: (api, input, clientToken, outcome) => calls.settled(api, input, clientToken, outcome),
-        },
-      }),
-      metadata:
-        ending?.metadata ??
-        fakeMetadata({ cloud, instanceId, life, delayMs: () => chance.between(1, 8), failing: metadataFailing }),
-      store: crashStore({
-        disk: this.disk,
-        life,
-        delayMs: () => {
-          const ms = chance.chance(0.02) ? chance.between(50, 400) : chance.between(1, 6);
-          return Math.max(ms, this.slowStoreMs);
-        },
-        tap: {
-          writing: () => this.#pass('storeWriting'),
-          pending: () => this.#pass('storePending'),
-          synced: (ops) => {
-            witness.synced(this.index, ops);
-            this.#records.synced(ops);
-            this.#pass('storeSynced');
-          },
-          failing: () => {
-            const failure = once('store')();
-            if (failure !== null) this.storeFailures += 1;
-            return failure;
-          },
-        },
-      }),
-      kernel: pluggedKernel({
-        devices: this.devices,
-        life,
-        delayMs: () => chance.between(1, 20),
-        failing: () => {
-          const failure = once('kernel')();
-          if (failure !== null) {
-            this.kernelFailures += 1;
-            this.#failedIn = life;
-          }
-          return failure;
-        },
-      }),
-      host: this.host,
-      kubernetes: virtualKubernetes({
-        server: apiServer,
-        life,
-        delayMs: () =>
-          this.slowApiMs > 0
-            ? this.slowApiMs
-            : kubernetesChance.chance(0.02)
-              ? kubernetesChance.between(500, 9_000)
-              : kubernetesChance.between(1, 20),
-        failing: once('kubernetes'),
-        ...(ending !== null && { guarded: ending.guarded }),
-        leavesOut: () => {
-          this.lapse.listed();
-          if (this.lapse.isOf('api')) return true;
-          this.shortLists -= 1;
-          return this.shortLists >= 0;
-        },
-        isBehind: () => this.lapse.isOf('api'),
-      }),
-      sandboxes: {
-        isThere: (sandbox) =>
-          life.promise((resolve, reject) => {
-            const failure = once('sandboxes')();
-            if (failure !== null) reject(new EnactorError('device', failure));
-            else void this.sandboxes.isThere(sandbox).then(resolve, reject);
-          }),
-      },
-      clock: { nowMs: life.nowMs },
-      entropy: {
-        token: () => {
-          tokens += 1;
-          return `n${this.index + 1}-${life.number}-${tokens}`;
-        },
-        fraction: () => chance.fraction(),
-      },
-      log: this.#hearing(log),
-    };
+    const { index, instanceId, disk, devices, host, sandboxes, mishaps, settings } = this;
+    return portsOf({
+      ...this.#options,
+      ...{ index, instanceId, life, settings, disk, devices, host, sandboxes, mishaps, calls },
+      ...{ records: this.#records, chance: this.#chance, log: this.#hearing(log) },
+      pass: (point) => this.#pass(point),
+    });
   }
 
   /** What is said to people is counted. */

@@ -63,14 +63,6 @@ const FADED_PERIODS = 40;
 /** A run that never comes to rest must end. */
 const STEPS_MAX = 200_000;
 
-function awayUntil(before: SimNode['awayUntilMs'], { who, forMs }: Deed & { do: 'away' }, nowMs: number) {
-  const endMs = nowMs + forMs;
-  return {
-    cloud: who === 'metadata' ? before.cloud : Math.max(before.cloud, endMs),
-    metadata: who === 'cloud' ? before.metadata : Math.max(before.metadata, endMs),
-  };
-}
-
 const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 export type WorldOptions = {
@@ -184,15 +176,9 @@ export class World {
       this.cloud.model.change({ change: 'withhold', vSwitchId, addresses: 0 }, this.clock.nowMs());
     for (const node of this.nodes) {
       node.disarm();
-      node.lateDevicesMs = 0;
-      node.lateCalls.clear();
+      node.mishaps.end();
       node.mend();
-      Object.assign(node.failing, { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 });
-      node.shortLists = 0;
       node.devices.stuck = false;
-      node.slowApiMs = 0;
-      node.slowStoreMs = 0;
-      node.awayUntilMs = { cloud: 0, metadata: 0 };
     }
     await this.#settled();
     const { calmMs = CALM_MS } = this.#options;
@@ -379,14 +365,14 @@ export class World {
       }
       case 'lateCalls': {
         if (node === undefined) return;
-        const end = node.lateCalls.plan(decision.calls, () => {
+        const end = node.mishaps.lateCalls.plan(decision.calls, () => {
           for (const { afterMs, deed } of decision.next) this.clock.after(afterMs, () => this.#decide(deed, null));
         });
         this.clock.after(decision.forMs, end);
         return;
       }
       case 'portFault':
-        if (node !== undefined) node.failing[decision.port] = decision.times;
+        if (node !== undefined) node.mishaps.failing[decision.port] = decision.times;
         return;
       case 'lose':
         node?.lose(decision.what, decision.which, decision.downMs);
@@ -396,7 +382,7 @@ export class World {
         this.kubelet.rebooted(decision.node);
         return;
       case 'lapse':
-        node?.lapse.arm(decision.of);
+        node?.mishaps.lapse.arm(decision.of);
         return;
       case 'stuck':
         if (node === undefined) return;
@@ -407,20 +393,20 @@ export class World {
         return;
       case 'slowApi':
         if (node === undefined) return;
-        node.slowApiMs = decision.ms;
+        node.mishaps.slowApiMs = decision.ms;
         this.clock.after(decision.forMs, () => {
-          node.slowApiMs = 0;
+          node.mishaps.slowApiMs = 0;
         });
         return;
       case 'slowStore':
         if (node === undefined) return;
-        node.slowStoreMs = decision.ms;
+        node.mishaps.slowStoreMs = decision.ms;
         this.clock.after(decision.forMs, () => {
-          node.slowStoreMs = 0;
+          node.mishaps.slowStoreMs = 0;
         });
         return;
       case 'away':
-        if (node !== undefined) node.awayUntilMs = awayUntil(node.awayUntilMs, decision, this.clock.nowMs());
+        node?.mishaps.away(decision.who, decision.forMs);
         return;
       case 'settings':
         node?.change(decision.changed);
@@ -432,7 +418,7 @@ export class World {
         node?.cordon(decision.cordoned);
         return;
       case 'shortLists':
-        if (node !== undefined) node.shortLists = decision.times;
+        if (node !== undefined) node.mishaps.shortLists = decision.times;
         return;
       case 'drift':
         this.#hosts[decision.node]?.spoil(decision.flaw, decision.which);
@@ -442,9 +428,9 @@ export class World {
         return;
       case 'lateDevices':
         if (node === undefined) return;
-        node.lateDevicesMs = decision.lateMs;
+        node.mishaps.lateDevicesMs = decision.lateMs;
         this.clock.after(decision.forMs, () => {
-          node.lateDevicesMs = 0;
+          node.mishaps.lateDevicesMs = 0;
         });
         return;
       case 'drySwitch':
