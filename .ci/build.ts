@@ -39,7 +39,18 @@ try {
   for (const proto of ['grpc/rpc.proto', 'grpc/node.proto', 'grpc/tracing.proto', 'device-plugin/deviceplugin.proto'])
     copyFileSync(`src/adapters/${proto}`, `${next}/${proto.split('/')[1]}`);
 
-  const compile = ['build', '--compile', '--minify', '--bytecode', '--external', 'koffi', 'src/plugin/main.ts'];
+  // Whoever runs the plugin chooses its directory: what lies there (.env, bunfig.toml) is nothing to it.
+  const alone = ['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'];
+  const compile = [
+    'build',
+    '--compile',
+    '--minify',
+    '--bytecode',
+    ...alone,
+    '--external',
+    'koffi',
+    'src/plugin/main.ts',
+  ];
   execFileSync(process.execPath, [...compile, '--outfile', `${next}/enactor-cni`], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });

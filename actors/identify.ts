@@ -28,14 +28,57 @@ export function vSwitchIdsFor({ vSwitchIds }: Settings, zoneId: string, own: str
 
 const isList = (lists: NonNullable<Settings['vSwitchIds']>): lists is readonly string[] => Array.isArray(lists);
 
+/** What the instance is asked about at the cloud. */
+type Asked = Pick<NodePorts['cloud'], 'instanceLimits' | 'vSwitches' | 'describeEnis'>;
+
+const TOLD_MS = 120_000;
+
+/** Keeps what the cloud has answered for a while, by question, until all of it was answered. */
+class Told implements Asked {
+  readonly #ports: Pick<NodePorts, 'cloud' | 'clock'>;
+  readonly #answers = new Map<string, { readonly atMs: number; readonly answer: unknown }>();
+
+  constructor(ports: Pick<NodePorts, 'cloud' | 'clock'>) {
+    this.#ports = ports;
+  }
+
+  forget(): void {
+    this.#answers.clear();
+  }
+
+  instanceLimits(type: string, signal: AbortSignal) {
+    return this.#kept(`limits ${type}`, () => this.#ports.cloud.instanceLimits(type, signal));
+  }
+
+  vSwitches(ids: readonly string[], signal: AbortSignal) {
+    return this.#kept(`vSwitches ${ids.join(' ')}`, () => this.#ports.cloud.vSwitches(ids, signal));
+  }
+
+  describeEnis(filter: Parameters<Asked['describeEnis']>[0], signal: AbortSignal) {
+    return this.#kept(`enis ${JSON.stringify(filter)}`, () => this.#ports.cloud.describeEnis(filter, signal));
+  }
+
+  async #kept<T>(question: string, ask: () => Promise<T>): Promise<T> {
+    const { clock } = this.#ports;
+    const known = this.#answers.get(question);
+    if (known !== undefined && clock.nowMs() - known.atMs < TOLD_MS) return known.answer as T;
+    const answer = await ask();
+    this.#answers.set(question, { atMs: clock.nowMs(), answer });
+    return answer;
+  }
+}
+
 /** @param identified told whose we are as soon as the metadata service has said it */
 export function identifyLogic(ports: NodePorts, identified: (instanceId: string) => void) {
   const { kernel, clock, log } = ports;
+  // A step that fails is tried again: what was answered meanwhile is not asked again, since the account's calls are everybody's.
+  const told = new Told(ports);
   return fromPromise<At<NodeFacts>, { settings: Settings }>(async ({ input: { settings }, signal }) => {
     const [{ facts, instanceType }] = await Promise.all([
-      instanceFacts(ports, settings, signal, identified),
+      instanceFacts({ ...ports, cloud: told }, settings, signal, identified),
       kernel.prepareHost(),
     ]);
+    told.forget();
     const { instanceId: instance, eniCap: enis, ipv4PerEni: ipsPerEni } = facts;
     log.info({ instance, type: instanceType, enis, ipsPerEni }, 'instance identified');
     return { atMs: clock.nowMs(), value: facts };
@@ -44,7 +87,7 @@ export function identifyLogic(ports: NodePorts, identified: (instanceId: string)
 
 /** What the cloud says of these settings. Rejects with EnactorError `invalidArgument` when they do not fit the instance. */
 export async function instanceFacts(
-  { metadata, cloud, entropy, log }: Pick<NodePorts, 'metadata' | 'cloud' | 'entropy' | 'log'>,
+  { metadata, cloud, entropy, log }: Pick<NodePorts, 'metadata' | 'entropy' | 'log'> & { readonly cloud: Asked },
   settings: Settings,
   signal: AbortSignal,
   identified: (instanceId: string) => void = () => {},

@@ -47,7 +47,7 @@ const fleet = new Fleet({
       ? fixedBackoff(life, () => chance.fraction())
       : new CallTurns({
           rateLimits: {},
-          nowMs: life.nowMs,
+          ...{ nowMs: life.nowMs, wallMs: life.nowMs },
           fraction: () => chance.fraction(),
           timers: life.timers as unknown as NonNullable<ConstructorParameters<typeof CallTurns>[0]['timers']>,
         }),

@@ -90,9 +90,6 @@ t.test('P22: what the cloud refuses is told in the event, the CNI error and the 
       'group',
       /SecurityGroupInstanceLimitExceed, request .* - The security group has all/,
     );
-    await failing('Throttling.User');
-    await toldEverywhere(t, runtime, 'throttled', /Throttling\.User, request .* - The cloud limits the rate/);
-    await eventually('the API has rested', async () => (await runtime.report()).cloud?.resting.length === 0);
     live.model.settings = { ...live.model.settings, clockAheadMs: -20 * 60_000 };
     const skew = /InvalidTimeStamp\.Expired, request .* set it, best by NTP.*clock is (19m 5\ds|20m \d+s) ahead of/;
     await toldEverywhere(t, runtime, 'late', skew);
@@ -109,6 +106,16 @@ t.test('P22: what the cloud refuses is told in the event, the CNI error and the 
       'forbidden',
       /Forbidden\.RAM, request .* - The credentials may not make this call/,
     );
+    t.strictSame(runtime.enis, [], 'and no ENI was made');
+  });
+});
+
+t.test('P22: throttling too; the API then rests into the cloud’s next minute', { skip }, async (t) => {
+  await walk(t, { config: { max_pool_size: 0, backoff_max: '200ms' } }, async (runtime) => {
+    const code = 'Throttling.User';
+    await runtime.plant({ api: 'CreateNetworkInterface', times: 10_000, effect: 'fail', code });
+    await toldEverywhere(t, runtime, 'throttled', /Throttling\.User, request .* - The cloud limits the rate/);
+    t.match((await runtime.report()).cloud?.resting, [{ api: 'CreateNetworkInterface' }]);
     t.strictSame(runtime.enis, [], 'and no ENI was made');
   });
 });

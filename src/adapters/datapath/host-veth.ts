@@ -24,19 +24,23 @@ export function isHostVeth(link: Link | null): boolean {
   return link !== null && link.kind === 'veth' && link.name.startsWith(HOST_VETH_PREFIX);
 }
 
-/** The main table's route to exactly this address. */
+/**
+ * The main table's route to exactly this address. Asked for by the address, since the table may be long; only where a packet to it would
+ * leave the main table, or find no way, the table is read.
+ */
 export function routeTo(host: Netlink, ip: string): Route | null {
   const { prefix } = hostPrefix(ip);
-  const routes = host.routes(familyOf(ip), TABLE_MAIN);
-  return routes.find(({ destination }) => destination?.ip === ip && destination.prefix === prefix) ?? null;
+  const isIt = ({ destination }: Route): boolean => destination?.ip === ip && destination.prefix === prefix;
+  const taken = host.routeTaken(ip);
+  if (taken?.table === TABLE_MAIN && isIt(taken)) return taken;
+  return host.routes(familyOf(ip), TABLE_MAIN).find(isIt) ?? null;
 }
 
 /** Every address the main table sends to this device. */
 export function addressesBehind(host: Netlink, link: Link): string[] {
   const families: Family[] = [4, 6];
   return families
-    .flatMap((family) => host.routes(family, TABLE_MAIN))
-    .filter(({ linkIndex, destination }) => linkIndex === link.index && destination !== null)
+    .flatMap((family) => host.routes(family, TABLE_MAIN, link.index))
     .map(({ destination }) => destination)
     .filter((destination) => destination !== null && destination.prefix === hostPrefix(destination.ip).prefix)
     .map((destination) => destination?.ip ?? '');

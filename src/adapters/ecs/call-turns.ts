@@ -2,18 +2,31 @@
  * When a call may leave: within the rate of its API, in turn between those who call, and not while the cloud has asked for a rest.
  *
  * A token bucket per API holds one second's worth, and fills so that no minute sees more calls than the limit. Who waits is served by
- * turns: an ENI with many calls does not keep another's only one. An API that was throttled rests for a time that doubles and is drawn by
- * chance, since all nodes of the account are throttled together. A call that the credentials may not make is answered here for a
- * while with what the cloud said, since only a person can change that.
- * Source: ECS "API throttling": counted per account, region and API.
+ * turns: an ENI with many calls does not keep another's only one.
+ *
+ * The cloud counts the calls of all nodes of the account by calendar minute, and a node does not know of the others. So a refusal tells
+ * that this minute is used up: the API rests until the next one, and then for a part of it drawn by chance, or all nodes would come
+ * together again. From then on the node takes a share (`fair`, calls a minute, often less than one): half of what it had got through,
+ * half of that when it is refused again, more with every call that is answered; it is forgotten when nobody was refused for a while.
+ * A thousand nodes that restart together so find their rate without knowing of one another (bench fleet).
+ *
+ * A call that the credentials may not make is answered here for a while with what the cloud said, since only a person can change that.
+ * Source: ECS "API throttling": counted per account, region and API; throttled in one minute, allowed again in the next.
  */
 import { apiRates, type CloudApi, operatorApiRates } from '../../core/api-rates.ts';
 import { EnactorError } from '../../core/errors.ts';
 import type { CloudError } from '../../ports/cloud.ts';
 
 const MINUTE_MS = 60_000;
-const FIRST_REST_MS = 1_000;
-const LONGEST_REST_MS = 30_000;
+/** The share of a node whose first call of a minute was refused, and the least that any falls to: a call in four minutes. */
+const FIRST_SHARE = 1;
+const LEAST_SHARE = 1 / 4;
+const SHARE_AFTER_REFUSAL = 0.5;
+const SHARE_AFTER_ANSWER = 1.25;
+/** Others have got what they wanted meanwhile. */
+const SHARE_AFTER_MINUTE = 1.5;
+/** So long after the last refusal a share is forgotten. */
+const SHARE_FORGOTTEN_MS = 10 * MINUTE_MS;
 const FORBIDDEN_MS = 60_000;
 /** Things a node may not do, remembered at most. */
 const FORBIDDEN_MAX = 256;
@@ -28,6 +41,8 @@ export type CallTurnsOptions = {
   readonly minuteMs?: number;
   /** Monotonic. */
   readonly nowMs?: () => number;
+  /** The time of day, by which the cloud's minutes begin. */
+  readonly wallMs?: () => number;
   readonly fraction?: () => number;
   /** Of the same time as `nowMs`. */
   readonly timers?: TurnTimers;
@@ -50,6 +65,10 @@ type Api = {
   atMs: number;
   restUntilMs: number;
   throttles: number;
+  /** Calls that were answered in this minute of the cloud. */
+  minute: { readonly nth: number; answered: number };
+  /** Calls a minute that it takes of what all nodes share; null: nobody was refused lately. */
+  share: { perMinute: number; refusedMs: number; nextMs: number } | null;
   /** Those who wait, by caller; the caller at the front is next. */
   readonly waiting: Map<string, Waiter[]>;
   timer: unknown;
@@ -61,6 +80,7 @@ export class CallTurns {
   readonly #options: CallTurnsOptions;
   readonly #minuteMs: number;
   readonly #nowMs: () => number;
+  readonly #wallMs: () => number;
   readonly #fraction: () => number;
   readonly #timers: TurnTimers;
   readonly #apis = new Map<CloudApi, Api>();
@@ -70,6 +90,7 @@ export class CallTurns {
     this.#options = options;
     this.#minuteMs = options.minuteMs ?? MINUTE_MS;
     this.#nowMs = options.nowMs ?? (() => performance.now());
+    this.#wallMs = options.wallMs ?? Date.now;
     this.#fraction = options.fraction ?? Math.random;
     this.#timers = options.timers ?? realTimers;
   }
@@ -101,7 +122,10 @@ export class CallTurns {
   }
 
   done(api: CloudApi, who: string): void {
-    this.#state(api).throttles = 0;
+    const state = this.#state(api);
+    state.throttles = 0;
+    this.#minuteOf(state).answered += 1;
+    if (state.share !== null) state.share.perMinute *= SHARE_AFTER_ANSWER;
     this.#forbidden.delete(`${api} ${who}`);
   }
 
@@ -110,10 +134,13 @@ export class CallTurns {
     const nowMs = this.#nowMs();
     // Those that were under way together are one occasion.
     if (nowMs < state.restUntilMs) return;
-    const wholeMs = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(10, state.throttles));
+    const perMinute = this.#shareAfterRefusal(state, nowMs);
+    const untilNextMinuteMs = this.#minuteMs - (this.#wallMs() % this.#minuteMs);
+    const partMs = (this.#fraction() * this.#minuteMs) / Math.min(1, perMinute);
     state.throttles += 1;
-    state.restUntilMs = nowMs + this.#scaled(wholeMs * (0.5 + this.#fraction()));
-    state.tokens = Math.min(state.tokens, 0);
+    state.restUntilMs = nowMs + untilNextMinuteMs + partMs;
+    state.share = { perMinute, refusedMs: nowMs, nextMs: state.restUntilMs };
+    state.tokens = Math.min(state.tokens, 1);
     state.atMs = state.restUntilMs;
   }
 
@@ -145,10 +172,26 @@ export class CallTurns {
     }
     const state: Api = {
       ...{ perMinute, tokens: sizeOf(perMinute), atMs: this.#nowMs(), restUntilMs: -Infinity, throttles: 0 },
-      ...{ waiting: new Map(), timer: null },
+      ...{ minute: { nth: 0, answered: 0 }, share: null, waiting: new Map(), timer: null },
     };
     this.#apis.set(api, state);
     return state;
+  }
+
+  #shareAfterRefusal(state: Api, nowMs: number): number {
+    const { answered } = this.#minuteOf(state);
+    if (state.share === null) return answered === 0 ? FIRST_SHARE : SHARE_AFTER_REFUSAL * answered;
+    return Math.max(LEAST_SHARE, SHARE_AFTER_REFUSAL * this.#shareNow(state.share, nowMs));
+  }
+
+  #shareNow({ perMinute, refusedMs }: NonNullable<Api['share']>, nowMs: number): number {
+    return perMinute * SHARE_AFTER_MINUTE ** ((nowMs - refusedMs) / this.#minuteMs);
+  }
+
+  #minuteOf(state: Api): Api['minute'] {
+    const nth = Math.floor(this.#wallMs() / this.#minuteMs);
+    if (state.minute.nth !== nth) state.minute = { nth, answered: 0 };
+    return state.minute;
   }
 
   #perMinute(api: CloudApi): number {
@@ -186,12 +229,16 @@ export class CallTurns {
   #drawn(state: Api): number {
     const nowMs = this.#nowMs();
     if (nowMs < state.restUntilMs) return state.restUntilMs - nowMs;
+    if (state.share !== null && nowMs - state.share.refusedMs > this.#scaled(SHARE_FORGOTTEN_MS)) state.share = null;
+    if (state.share !== null && nowMs < state.share.nextMs) return state.share.nextMs - nowMs;
     const size = sizeOf(state.perMinute);
     const perMs = Math.max(1, state.perMinute - size) / this.#minuteMs;
     state.tokens = Math.min(size, state.tokens + Math.max(0, nowMs - state.atMs) * perMs);
     state.atMs = nowMs;
     if (state.tokens < 1) return (1 - state.tokens) / perMs;
     state.tokens -= 1;
+    if (state.share !== null)
+      state.share.nextMs = nowMs + (this.#minuteMs / this.#shareNow(state.share, nowMs)) * (0.5 + this.#fraction());
     return 0;
   }
 }

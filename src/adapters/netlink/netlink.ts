@@ -14,7 +14,7 @@ import { decodeLink, dumpLinks, getLinkByIndex, getLinkByName } from './wire/lin
 import type { Request } from './wire/message.ts';
 import { decodeNeighbour, dumpNeighbours } from './wire/neighbour.ts';
 import { decodeQdisc, dumpQdiscs } from './wire/qdisc.ts';
-import { decodeRoute, dumpRoutes } from './wire/route.ts';
+import { decodeRoute, dumpRoutes, matchRoute } from './wire/route.ts';
 import { decodeRule, dumpRules } from './wire/rule.ts';
 
 /**
@@ -63,12 +63,20 @@ export class Netlink {
     return linkIndex === null ? all : all.filter((addr) => addr.linkIndex === linkIndex);
   }
 
-  /** Of all tables when `table` is null. A table that does not exist is empty. */
-  routes(family: Family, table: number | null = null): Route[] {
-    return this.#list(dumpRoutes(family, table))
+  /** Of all tables when `table` is null, over all devices when `linkIndex` is. A table that does not exist is empty. */
+  routes(family: Family, table: number | null = null, linkIndex: number | null = null): Route[] {
+    return this.#list(dumpRoutes(family, table, linkIndex))
       .map(decodeRoute)
       .filter((route) => route !== null)
-      .filter((route) => table === null || route.table === table);
+      .filter((route) => table === null || route.table === table)
+      .filter((route) => linkIndex === null || route.linkIndex === linkIndex);
+  }
+
+  /** The entry that a packet to the address takes now, whatever its table; null: none, or the kernel does not tell entries. */
+  routeTaken(ip: string): Route | null {
+    const [outcome] = this.execute([matchRoute(ip)]);
+    const body = outcome?.error === null ? outcome.data[0] : undefined;
+    return body === undefined ? null : decodeRoute(body);
   }
 
   rules(family: Family): Rule[] {

@@ -4,6 +4,8 @@ import t from 'tap';
 import { CallTurns } from '../../../src/adapters/ecs/call-turns.ts';
 import { apiRates, type CloudApi } from '../../../src/core/api-rates.ts';
 import { CloudError } from '../../../src/ports/cloud.ts';
+import { Seeded } from '../../../src/simulation/seeded.ts';
+import { VirtualClock } from '../../../src/simulation/virtual-clock.ts';
 
 const never = new AbortController().signal;
 
@@ -58,31 +60,108 @@ t.test('turns: who gives up leaves the line; APIs do not share', async (t) => {
   await t.rejects(left, { code: 'cancelled' });
 });
 
+const API = 'DeleteNetworkInterface';
+/** Twenty seconds into a minute of the cloud; chance is half. */
+function atTwentySeconds() {
+  const time = { nowMs: 0 };
+  const [nowMs, wallMs] = [() => time.nowMs, () => 600_020_000 - (600_020_000 % 60_000) + 20_000 + time.nowMs];
+  const turns = new CallTurns({ rateLimits: {}, nowMs, wallMs, fraction: () => 0.5 });
+  const restMs = (): number => turns.resting()[0]?.forMs ?? 0;
+  return { time, turns, restMs };
+}
+
+t.test('turns: one that was refused rests for what is left of the cloud’s minute and a part of the next', async (t) => {
+  const { time, turns, restMs } = atTwentySeconds();
+  turns.throttled(API);
+  turns.throttled(API);
+  t.equal(restMs(), 40_000 + 30_000, 'those under way together are one occasion');
+  t.match(turns.resting(), [{ api: API, times: 1 }]);
+  time.nowMs += 70_000; // half a minute in
+  turns.throttled(API);
+  t.ok(
+    restMs() > 30_000 + 30_000,
+    'refused again it takes a smaller share, and rests for a part of more than a minute',
+  );
+  t.ok(restMs() <= 30_000 + 60_000);
+  time.nowMs += restMs();
+  for (let nth = 0; nth < 8; nth += 1) {
+    turns.throttled(API);
+    t.ok(restMs() <= 5 * 60_000, 'and never for long');
+    time.nowMs += restMs();
+  }
+  turns.done(API, '');
+  turns.throttled(API);
+  t.match(turns.resting(), [{ times: 1 }], 'an answer begins the count anew');
+});
+
 t.test(
-  'turns: an API that was throttled rests ever longer, by chance, and those under way together count once',
+  'turns: who was refused takes its share of each minute, more with every answer, and forgets it in time',
   async (t) => {
-    let nowMs = 0;
-    const rests = (fraction: number): number[] => {
-      nowMs = 0;
-      const turns = new CallTurns({ rateLimits: {}, nowMs: () => nowMs, fraction: () => fraction });
-      return Array.from({ length: 7 }, () => {
-        turns.throttled('DeleteNetworkInterface');
-        turns.throttled('DeleteNetworkInterface');
-        const [resting] = turns.resting();
-        nowMs += resting?.forMs ?? 0;
-        return resting?.forMs ?? 0;
-      });
+    mock.timers.enable({ apis: ['setTimeout'] });
+    t.teardown(() => mock.timers.reset());
+    const { time, turns, restMs } = atTwentySeconds();
+    const goOn = async (ms: number): Promise<void> => {
+      time.nowMs += ms;
+      mock.timers.tick(ms);
+      await setImmediate();
     };
-    t.strictSame(rests(0.5), [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
-    t.strictSame(rests(0), [500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000]);
-    const turns = new CallTurns({ rateLimits: {}, nowMs: () => nowMs, fraction: () => 0.5 });
-    turns.throttled('DeleteNetworkInterface');
-    nowMs += 1_000;
-    turns.done('DeleteNetworkInterface', '');
-    turns.throttled('DeleteNetworkInterface');
-    t.match(turns.resting(), [{ api: 'DeleteNetworkInterface', times: 1, forMs: 1_000 }], 'a success begins anew');
+    turns.throttled(API);
+    await goOn(restMs());
+    const left: number[] = [];
+    const go = async (): Promise<void> => {
+      await turns.take(API, '', never);
+      left.push(time.nowMs);
+      turns.done(API, '');
+    };
+    const all = Array.from({ length: 5 }, go);
+    for (let second = 0; second < 180 && left.length < 5; second += 1) await goOn(1_000);
+    await Promise.all(all);
+    const gaps = left.slice(1).map((at, nth) => at - (left[nth] ?? 0));
+    t.ok((gaps[0] ?? 0) >= 20_000, `about a call a minute at first: ${gaps.join(' ')}`);
+    t.ok((gaps.at(-1) ?? 0) < (gaps[0] ?? 0), 'then more');
+    await goOn(11 * 60_000);
+    const startMs = time.nowMs;
+    await Promise.all([turns.take(API, '', never), turns.take(API, '', never), turns.take(API, '', never)]);
+    t.equal(time.nowMs, startMs, 'and after a while without a refusal none waits');
   },
 );
+
+t.test('turns: nodes that know nothing of one another share what the account has', async (t) => {
+  const [nodes, calls, limit] = [100, 3, 50];
+  const clock = new VirtualClock(600_000_000);
+  const startMs = clock.nowMs();
+  const used = new Map<number, number>();
+  let [refused, done] = [0, 0];
+  for (let nth = 0; nth < nodes; nth += 1) {
+    const chance = new Seeded(1, `node ${nth}`);
+    const timers = {
+      setTimeout: (fire: () => void, ms: number) => clock.after(ms, fire),
+      clearTimeout: (timer: unknown) => clock.cancel(timer as ReturnType<VirtualClock['after']>),
+    };
+    const of = { nowMs: clock.nowMs, wallMs: clock.nowMs, fraction: () => chance.fraction(), timers };
+    const turns = new CallTurns({ rateLimits: {}, ...of });
+    void (async () => {
+      for (let left = calls; left > 0; ) {
+        await turns.take(API, '', new AbortController().signal);
+        const minute = Math.floor(clock.nowMs() / 60_000);
+        used.set(minute, (used.get(minute) ?? 0) + 1);
+        if ((used.get(minute) ?? 0) > limit) {
+          refused += 1;
+          turns.throttled(API);
+        } else {
+          turns.done(API, '');
+          done += 1;
+          left -= 1;
+        }
+      }
+    })();
+  }
+  for (await setImmediate(); done < nodes * calls; await setImmediate()) if (!clock.fireNext()) break;
+  const minutes = (clock.nowMs() - startMs) / 60_000;
+  t.equal(done, nodes * calls);
+  t.ok(minutes < 14, `done after ${minutes.toFixed(1)} minutes, where six are the least`);
+  t.ok(refused < done, `${refused} refused; a client that asks again and again is refused some times as often`);
+});
 
 t.test('turns: what is forbidden is answered with the cloud’s word for a while, for that ENI alone', async (t) => {
   let nowMs = 0;

@@ -1,5 +1,5 @@
 /** RTM_*ROUTE. Source: rtnetlink(7); linux/rtnetlink.h. */
-import { type Family, ipBytes, ipFromBytes } from '../../../core/ip.ts';
+import { type Family, familyOf, ipBytes, ipFromBytes } from '../../../core/ip.ts';
 import { type NewRoute, type Route, type RouteMatch, SCOPE_GLOBAL } from '../route.ts';
 import { attribute, attributes, u32Attribute, u32Of } from './attribute.ts';
 import { afOf, familyOfAf } from './family.ts';
@@ -18,6 +18,7 @@ const RTN_UNICAST = 1;
 const RTNH_F_ONLINK = 4;
 const SCOPE_NOWHERE = 255; // on a delete: any scope
 const RTM_F_CLONED = 0x200;
+const RTM_F_FIB_MATCH = 0x2000;
 const HEADER_BYTES = 12;
 
 /** EEXIST when a route to the destination is in the table already, whatever its device. */
@@ -41,11 +42,24 @@ export function deleteRoute(match: RouteMatch): Request {
   };
 }
 
-/** A table null lists all; kernels before 4.20 list all anyway, so the caller filters too. */
-export function dumpRoutes(family: Family, table: number | null): Request {
+/** Null lists all tables, or all devices; kernels before 4.20 list all anyway, so the caller filters too. */
+export function dumpRoutes(family: Family, table: number | null, linkIndex: number | null = null): Request {
   const parts = [header({ family, destination: null, table: 0 }, { scope: 0, protocol: 0, type: 0, flags: 0 })];
   if (table !== null) parts.push(u32Attribute(RTA_TABLE, table));
+  if (linkIndex !== null) parts.push(u32Attribute(RTA_OIF, linkIndex));
   return { type: RTM_GETROUTE, flags: DUMP, body: Buffer.concat(parts), operation: 'list routes', object: '' };
+}
+
+/**
+ * The entry of a table that a packet to the address would take, not the route made from it. ENETUNREACH when there is none.
+ * Source: rtnetlink, RTM_F_FIB_MATCH (Linux 4.13).
+ */
+export function matchRoute(ip: string): Request {
+  const family = familyOf(ip);
+  const destination = { ip, prefix: 8 * ipBytes(ip).length };
+  const fields = { scope: 0, protocol: 0, type: 0, flags: RTM_F_FIB_MATCH };
+  const body = Buffer.concat([header({ family, destination, table: 0 }, fields), attribute(RTA_DST, ipBytes(ip))]);
+  return { type: RTM_GETROUTE, flags: 0, body, operation: 'look up route', object: ip };
 }
 
 /** null for what is no entry of a table (IPv6 cache entries in a dump). */
