@@ -109,6 +109,7 @@ export async function runDaemon(
     else log.error({ ...failing }, 'the database cannot be opened yet: nothing is served until there is room');
     tellSetAside(store, log);
     let told: ToldBeside | null = null;
+    let herald: NodeHerald | null = null;
     const news = new ReadOnlyNews(systemClock, log);
     const introspection = () =>
       system === null || told === null ? null : news.beside(told.beside(system.introspection));
@@ -160,6 +161,7 @@ export async function runDaemon(
       for (const says of machine.lacks) log.warn({}, says);
       told = new ToldBeside({
         ...{ refusals, pods, room, cloud, machine: () => machine },
+        podRoute: () => (asksCloud ? undefined : (herald?.podRoute() ?? null)),
         get fullNode() {
           return keeper.config.settings.fullNode;
         },
@@ -211,7 +213,7 @@ export async function runDaemon(
         makesIpvlan: () => makesIpvlan(openKoffiLibc()),
       });
       const { writes } = kubernetes;
-      const herald = new NodeHerald({
+      const speaks = new NodeHerald({
         ...{ writes, nodeName, report, notices, clock, log: log.part('herald') },
         get settings() {
           return keeper.config.settings;
@@ -220,7 +222,8 @@ export async function runDaemon(
         fraction: Math.random,
       });
       const heraldMs = Math.max(HERALD_MIN_MS, Math.min(HERALD_MS, settings.nodeWriteMs));
-      void every(heraldMs, end, () => herald.tell(end));
+      herald = speaks;
+      void every(heraldMs, end, () => speaks.tell(end));
       const leases = () => report()?.leases ?? [];
       const annotator = new PodAnnotator({ writes, copies, leases, clock, log: log.part('herald') });
       const annotate = async () => {

@@ -9,7 +9,7 @@
 import { failureOf } from '../core/errors.ts';
 import type { KubeSettings } from '../core/kube-settings.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { NodeReport } from '../ports/introspection.ts';
+import type { NodeReport, PodRouteReport } from '../ports/introspection.ts';
 import type { KubeWrites, NodeStanding, Taint } from '../ports/kube-writes.ts';
 import type { Log } from '../ports/log.ts';
 import type { Census } from './node-pods.ts';
@@ -43,6 +43,9 @@ type Change = {
   readonly after: (node: NodeStanding) => NodeStanding;
 };
 
+/** Whoever makes the VPC's routes says so by it. Source: Kubernetes, cloud-provider, route controller. */
+const NETWORK_UNAVAILABLE = 'NetworkUnavailable';
+
 export class NodeHerald {
   readonly #parts: NodeHeraldParts;
   #node: NodeStanding | null = null;
@@ -57,6 +60,12 @@ export class NodeHerald {
 
   constructor(parts: NodeHeraldParts) {
     this.#parts = parts;
+  }
+
+  /** What the Node object says of the route to this node's pods; null where nobody says anything, or it was not read yet. */
+  podRoute(): PodRouteReport | null {
+    const said = this.#node?.conditions.find(({ type }) => type === NETWORK_UNAVAILABLE);
+    return said === undefined ? null : { made: said.status === 'False', reason: said.reason, message: said.message };
   }
 
   /** Called again and again; makes at most one write, and never rejects. */

@@ -1,6 +1,6 @@
 /** What the daemon itself knows beside its actors: refusals, its way to the cloud, the watch of pods, the node's room and whether it is ready. */
 import type { FullNode } from '../core/kube-settings.ts';
-import type { CloudReport, Introspection, MachineReport, NodeReport } from '../ports/introspection.ts';
+import type { CloudReport, Introspection, MachineReport, NodeReport, PodRouteReport } from '../ports/introspection.ts';
 import type { NodePods } from './node-pods.ts';
 import type { NodeRoom } from './node-room.ts';
 import { readinessOf } from './readiness.ts';
@@ -14,6 +14,8 @@ export type ToldBesideParts = {
   /** null: no cloud is asked. */
   readonly cloud: () => CloudReport | null;
   readonly machine: () => MachineReport;
+  /** undefined: the VPC itself has the pods' addresses. */
+  readonly podRoute: () => PodRouteReport | null | undefined;
 };
 
 export class ToldBeside {
@@ -32,7 +34,11 @@ export class ToldBeside {
   #reportWith(actors: NodeReport): NodeReport {
     const { pods, room, fullNode } = this.#parts;
     const cloud = this.#parts.cloud();
-    const beside = { podWatch: pods.watch(), machine: this.#parts.machine() };
+    const podRoute = this.#parts.podRoute();
+    const beside = {
+      ...{ podWatch: pods.watch(), machine: this.#parts.machine() },
+      ...(podRoute !== undefined && { podRoute }),
+    };
     const report: NodeReport = { ...actors, ...beside, ...(cloud === null ? {} : { cloud }) };
     const counted = room.count(report);
     return {

@@ -228,9 +228,14 @@ export type NodeReport = {
   readonly vSwitches?: readonly { readonly vSwitchId: string; readonly free: number | null }[];
   /** The daemon's own, as refusals are; absent in mode VPC, which asks no cloud. */
   readonly cloud?: CloudReport;
+  /** Of mode VPC alone: whether somebody has made the VPC's route to this node's pods; null: nobody says so. */
+  readonly podRoute?: PodRouteReport | null;
   /** The machine that the daemon runs on, and what it goes without there; the daemon's own. */
   readonly machine?: MachineReport;
 };
+
+/** What the Node object says of the route that leads its pods' addresses here. */
+export type PodRouteReport = { readonly made: boolean; readonly reason: string; readonly message: string };
 
 export type MachineReport = HostFacts & { readonly node: string; readonly lacks: readonly string[] };
 

@@ -17,6 +17,7 @@ import type { LabNode } from '../../src/lab/node/lab-node.ts';
 import { ask } from '../../src/lab/probe/ask.ts';
 import { ECHO_PORT } from '../../src/lab/probe/echo-socket.ts';
 import { runInside } from '../../src/lab/services/run-inside.ts';
+import type { NodeReport } from '../../src/ports/introspection.ts';
 import { cannotWalk } from '../lab/whole-path.ts';
 import { SPEED } from './speed.ts';
 
@@ -94,17 +95,26 @@ function leftOf(address: string, device: string, otherTable: number, dead: boole
   };
 }
 
+/** Once some address is idle, which the next pod gets. */
+async function withIdle(node: LabNode): Promise<NodeReport['enis']> {
+  for (;;) {
+    const enis = (await node.report())?.enis ?? [];
+    if (enis.some(({ addresses }) => addresses.some(({ state }) => state === 'idle'))) return enis;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
 async function leftovers(t: Test, lab: Lab, node: LabNode): Promise<void> {
   const { netns } = node.guest;
   await ip(netns, 'link', 'add', DEAD, 'type', 'veth', 'peer', 'name', 'deadpeer');
   for (const device of [DEAD, 'deadpeer']) await ip(netns, 'link', 'set', device, 'up');
   for (let round = 0; round < ROUNDS; round += 1) {
-    const enis = (await node.report())?.enis ?? [];
+    const enis = await withIdle(node);
     const tables = enis.map(({ routeTable }) => routeTable ?? 0);
     // Whichever of them comes next, it has all of that.
     const coming = enis.flatMap(({ addresses, device, routeTable }) =>
       addresses
-        .filter(({ state }) => state === 'idle' || state === 'cooling')
+        .filter(({ state }) => state === 'idle')
         .map(({ ipv4 }) => ({ ipv4, device: device ?? '', other: tables.find((one) => one !== routeTable) ?? 1_999 })),
     );
     const left = coming.map(({ ipv4, device, other }) => leftOf(ipv4, device, other, round % 2 === 0));

@@ -118,7 +118,7 @@ test('B39: the plugin as a runtime calls it, beside somebody who changes rules a
   for (let pair = 0; pair < PLUGIN_PAIRS; pair += 1) {
     const ran = await startPlugin(host, { env: env('ADD'), stdin: conf() });
     t.equal(ran.exitCode, 0, ran.stdout);
-    const ip = `192.168.0.${10 + pair}`;
+    const ip = `192.168.${(10 + pair) >> 8}.${(10 + pair) & 255}`;
     const rules = () =>
       host
         .ip('rule')

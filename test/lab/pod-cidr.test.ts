@@ -38,6 +38,7 @@ async function lived(t: Test, lab: Lab): Promise<void> {
     [2, 2, 2],
   );
   t.match([...(pods[2]?.ips ?? [])], [/^10\.244\.1\./, /^2001:db8:244:1::/]);
+  t.match(await lab.nodes[0]?.report(), { podRoute: null }, 'nobody has said who makes the routes of the lab');
   const tried = await tryPaths(lab, pathsOf(lab));
   t.strictSame(
     tried.filter(({ worked }) => !worked),

@@ -122,7 +122,7 @@ export class FakeDaemon {
       for (const [each] of gone) this.leases.delete(each);
       const Released = gone.map(([each, number]) => {
         const [ContainerId = '', IfName = ''] = each.split('/');
-        return { ContainerId, IfName, K8sPodNamespace: 'default', K8sPodName: 'web-0', IPs: [`192.168.0.${number}`] };
+        return { ContainerId, IfName, K8sPodNamespace: 'default', K8sPodName: 'web-0', IPs: [ipOf(number)] };
       });
       return { Released };
     }
@@ -133,7 +133,7 @@ export class FakeDaemon {
 
   #lease(number: number, ifName: string): AllocIPReply {
     const conf: NetConf = {
-      BasicInfo: { PodIP: { IPv4: `192.168.0.${number}`, IPv6: this.dual ? `fd00::${number}` : '' } },
+      BasicInfo: { PodIP: { IPv4: ipOf(number), IPv6: this.dual ? `fd00::${number}` : '' } },
       ENIInfo: { MAC: '00:16:3e:00:00:01', RouteTable: 1007, DeviceName: 'eth1', Mtu: 1400 },
       IfName: ifName,
       DefaultRoute: ifName === 'eth0',
@@ -141,3 +141,6 @@ export class FakeDaemon {
     return { Success: true, IPType: 2, IPv4: true, IPv6: this.dual, NetConfs: [conf] };
   }
 }
+
+/** Beyond 255 of the next prefix. */
+const ipOf = (number: number): string => `192.168.${number >> 8}.${number & 255}`;

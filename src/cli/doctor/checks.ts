@@ -5,10 +5,11 @@ import { cloudChecks } from './cloud.ts';
 import { healthCheck, refusalsCheck, storeCheck, waitingCheck } from './health.ts';
 import { machineCheck } from './machine.ts';
 import { apiServerCheck, cloudCheck, metadataCheck } from './others.ts';
+import { podRouteCheck } from './pod-route.ts';
 
 export const checks: readonly Check[] = [
   ...[healthCheck, storeCheck, machineCheck, apiServerCheck, metadataCheck, cloudCheck, ...cloudChecks],
-  ...[waitingCheck, refusalsCheck],
+  ...[podRouteCheck, waitingCheck, refusalsCheck],
 ];
 
 export function examined(report: NodeReport, nowMs: number): readonly CheckResult[] {

@@ -68,6 +68,16 @@ t.test('doctor: node and store', async (t) => {
   t.strictSame(changed({ store: { failing: null, setAside } }), ['store warning was set aside: a table is damaged']);
 });
 
+t.test('doctor: mode VPC, whether somebody has made the route to the pods', async (t) => {
+  t.strictSame(changed({}), [], 'elsewhere it is nobody’s business');
+  t.match(changed({ podRoute: null }), [/^pod route warning nobody says/]);
+  const podRoute = { made: true, reason: 'RouteCreated', message: 'RouteController created a route' };
+  t.strictSame(changed({ podRoute }), ['pod route ok RouteCreated: RouteController created a route']);
+  t.strictSame(changed({ podRoute: { made: false, reason: 'NoRouteCreated', message: '' } }), [
+    'pod route problem the VPC’s route to this node’s pods is missing: NoRouteCreated',
+  ]);
+});
+
 t.test('doctor: what the host lacks, each with what that costs', async (t) => {
   const lacks = ['the kernel takes no nat in family inet', 'the kernel takes no route chains'];
   const machine = { kernel: '5.1.0', arch: 'arm64', glibc: '2.36', node: '20.19.0', lacks };
