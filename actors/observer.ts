@@ -84,10 +84,17 @@ function told(news: News): Told {
   return { news, rest };
 }
 
+/** Each line that is told names one or two, and an actor stays where it is. */
+const paths = new WeakMap<AnyActorRef, string>();
+
 /** `node/eniFactory/eni:0` */
 export function pathOf(actor: AnyActorRef): string {
+  const known = paths.get(actor);
+  if (known !== undefined) return known;
   const { _parent: parent } = actor;
-  return parent === undefined ? 'node' : `${pathOf(parent)}/${actor.id}`;
+  const path = parent === undefined ? 'node' : `${pathOf(parent)}/${actor.id}`;
+  paths.set(actor, path);
+  return path;
 }
 
 /** The id of an actor's chart; null when it has none. */
