@@ -1,6 +1,6 @@
 /**
- * A pod that waits for an ENI of its own has its turn: what nobody used any more while it waited, and could wait for nothing else, who came later has not
- * begun to share. It looks at two moments, since of one alone nobody can tell who was there before. Invariant 4.
+ * A pod that waits for an ENI of its own has its turn: what nobody used any more while it waited, and could wait for nothing else, who came
+ * later has not begun to share. It looks at two moments, since of one alone nobody can tell who was there before. Invariant 4.
  */
 import type { SnapshotFrom } from 'xstate';
 import type { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
