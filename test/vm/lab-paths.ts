@@ -31,7 +31,7 @@ const PACKAGES = [
   ...['koffi', '@koromix/koffi-linux-x64'],
 ];
 const MODULES =
-  'crc32c_generic veth ipvlan dummy sch_tbf nf_conntrack nf_conntrack_netlink nft_ct nft_chain_nat nft_masq nft_nat nft_compat nft_numgen nft_reject_inet ' +
+  'crc32c_generic veth ipvlan dummy sch_tbf nft_counter nf_conntrack nf_conntrack_netlink nft_ct nft_chain_nat nft_masq nft_nat nft_compat nft_numgen nft_reject_inet ' +
   'nft_reject_ipv4 nft_reject_ipv6 nft_redir nft_fib_inet nft_fib_ipv4 nft_fib_ipv6 nft_hash nft_limit nft_objref xt_comment xt_conntrack xt_MASQUERADE ' +
   'xt_nat xt_mark xt_addrtype xt_statistic xt_tcpudp xt_multiport xt_recent ipt_REJECT ip6t_REJECT';
 const TABLES = ['iptables', 'ip6tables', 'iptables-restore', 'ip6tables-restore', 'iptables-save', 'ip6tables-save'];

@@ -19,7 +19,7 @@ for (const mode of ['veth', 'VPCENI', 'VPCIP'])
     });
     t.comment(printed);
     t.match(printed, /^5\.10\./m);
-    t.match(printed, /^5\.10\..* will do$/m);
+    t.match(printed, /^5\.10\..*will do/m);
     t.match(printed, /^ended with 0$/m);
     t.match(printed, /^(\d+) of \1 paths are as they should be$/m);
     t.notMatch(printed, /the router refused/, 'no packet left by a wrong ENI');
