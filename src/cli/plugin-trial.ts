@@ -30,12 +30,13 @@ export function whyPluginFails(path: string, root: string | null): string | null
   const [program = '', ...args] = root === null ? [path] : [process.execPath, '--eval', CHROOTED, root, path, ASKED];
   const ran = spawnSync(program, args, {
     ...{ input: ASKED, encoding: 'utf8', timeout: TIMEOUT_MS },
-    // From where koffi is found.
-    cwd: dirname(fileURLToPath(import.meta.url)),
+    ...(root !== null && { cwd: dirname(fileURLToPath(import.meta.url)) }), // from where koffi is found
     env: { PATH: process.env.PATH ?? '', CNI_COMMAND: 'VERSION' },
   });
   const where = root === null ? '' : ` in ${root}`;
-  if (ran.error !== undefined) return `${path}${where} cannot be run: ${ran.error.message}`;
+  // It may end before it has read its input, which says nothing of how.
+  const { code } = (ran.error ?? {}) as NodeJS.ErrnoException;
+  if (ran.error !== undefined && code !== 'EPIPE') return `${path}${where} cannot be run: ${ran.error.message}`;
   if (ran.status !== 0)
     return `${path}${where} does not run: ${lastLine(ran.stderr) ?? lastLine(ran.stdout) ?? endOf(ran)}`;
   return answers(ran.stdout) ? null : `${path}${where} answered no versions: ${lastLine(ran.stdout) ?? 'nothing'}`;

@@ -192,11 +192,13 @@ export function configOf(all: Keys, nodeName: string): Config {
   const first = schema.safeParse(known);
   if (!first.success) issues.push(...first.error.issues.flatMap(issuesOf));
   // Once more without what is wrong, since rules over several keys may be broken too.
-  const bad = new Set(issues.map(({ key }) => key.split('.')[0]));
-  const sound = Object.fromEntries(Object.entries(known).filter(([key]) => !bad.has(key)));
+  const told = issues.map(({ key }) => key);
+  // A key may hold dots itself.
+  const isBad = (key: string) => told.some((one) => one === key || one.startsWith(`${key}.`));
+  const sound = Object.fromEntries(Object.entries(known).filter(([key]) => !isBad(key)));
   const file = first.success ? first.data : schema.parse(sound);
   const config = configFrom(file, nodeName, notes, (key, why) => {
-    if (!bad.has(key)) issues.push({ key, why });
+    if (!isBad(key)) issues.push({ key, why });
   });
   if (issues.length > 0) throw new ConfigRefused(issues);
   return deepFrozen(config);

@@ -3,11 +3,12 @@
  * the two never manage one node at once.
  * Source: flock(2); Terway's /var/run/eni/terwayd.lock.
  */
-import { closeSync, fstatSync, lstatSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import koffi from 'koffi';
 import { EnactorError } from '../core/errors.ts';
 
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 const LOCK_EX = 2;
 const LOCK_NB = 4;
 const EWOULDBLOCK = 11;
@@ -41,7 +42,8 @@ export function tryFileLock(path: string): FileLock | null {
 function opened(path: string): number {
   try {
     mkdirSync(dirname(path), { recursive: true });
-    return openSync(path, 'a', 0o600);
+    // A link that somebody planted there would have us make a file elsewhere.
+    return openSync(path, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
   } catch (thrown) {
     throw new EnactorError('invalidArgument', `cannot open lock file ${path}: ${(thrown as Error).message}`, thrown);
   }

@@ -11,10 +11,13 @@ import { failureOf } from '../core/errors.ts';
 import { runDaemon } from './daemon.ts';
 import { type Flags, parseFlags } from './flags.ts';
 
+const OTHERS_MAY_NOT_WRITE = 0o022;
 const EXIT_NOT_STARTED = 1;
 const EXIT_USAGE = 2;
 const EXIT_NOT_GOING_ON = 70;
 
+// Whatever mask we were started with: directories that others may write would let them put sockets and notes of theirs in place of ours.
+process.umask(OTHERS_MAY_NOT_WRITE);
 const stop = new AbortController();
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort());
 // Whoever reads our log may go away; that is no reason to take the node's network down.

@@ -15,6 +15,7 @@ import { readStdin } from './stdin.ts';
 const STDOUT = 1;
 const STDERR = 2;
 
+process.umask(0o022); // directories of ours are nobody else's to write, whatever mask the runtime has
 Error.stackTraceLimit = 0; // nobody reads a stack here, and ENOENT is an everyday answer
 
 let answered = false;

@@ -274,3 +274,12 @@ t.test(
     );
   },
 );
+
+t.test('config: an unknown key with a dot in its name is told like any other, beside what else is wrong', async (t) => {
+  // Found by npm run fuzz: zod's own error came out.
+  const text = JSON.stringify({ security_groups: [0], '0.1': [], 'rate_limit.x': 1 });
+  t.throws(() => parseConfig(text, 'n1'), {
+    code: 'invalidArgument',
+    message: /security_groups[\s\S]*0\.1|0\.1[\s\S]*security_groups/,
+  });
+});

@@ -8,6 +8,8 @@ import { type DebugOptions, type DebugSource, health } from './debug-server.ts';
 
 /** One question at a time is what Prometheus needs; more than a handful at once is somebody else. */
 const CONNECTIONS_MAX = 16;
+const FROM_ONE_ADDRESS_MAX = 4;
+const IDLE_MS = 10_000;
 
 export function metricsServer(source: DebugSource, metrics: DebugOptions['metrics']): Server {
   const server = createServer((request, response) => {
@@ -27,8 +29,34 @@ export function metricsServer(source: DebugSource, metrics: DebugOptions['metric
       () => response.writeHead(500).end(),
     );
   });
-  server.maxConnections = CONNECTIONS_MAX;
+  server.headersTimeout = IDLE_MS;
+  server.requestTimeout = IDLE_MS;
+  server.setTimeout(IDLE_MS, (socket) => socket.destroy());
+  boundStrangers(server);
   return server;
+}
+
+/**
+ * Of the node itself everybody is served: the kubelet's probes come from there, and a daemon whose probes go unanswered is ended. So pods, which
+ * reach the port as well, must not be able to take all places.
+ */
+function boundStrangers(server: Server): void {
+  const open = new Map<string, number>();
+  const count = (address: string, by: number) => open.set(address, (open.get(address) ?? 0) + by);
+  server.on('connection', (socket) => {
+    const address = socket.remoteAddress ?? '';
+    if (address === socket.localAddress) return;
+    const all = [...open.values()].reduce((sum, one) => sum + one, 0);
+    if (all >= CONNECTIONS_MAX || (open.get(address) ?? 0) >= FROM_ONE_ADDRESS_MAX) {
+      socket.destroy();
+      return;
+    }
+    count(address, 1);
+    socket.once('close', () => {
+      count(address, -1);
+      if (open.get(address) === 0) open.delete(address);
+    });
+  });
 }
 
 /** null for what is no probe. Who is missing is told on the debug socket alone. */

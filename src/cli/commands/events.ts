@@ -2,6 +2,7 @@
 import { CommanderError } from 'commander';
 import { JOURNAL_PAGE_MAX, type JournalPage } from '../../core/input-journal.ts';
 import { paintFor } from '../../lab/view/paint.ts';
+import { visible } from '../../lab/view/visible.ts';
 import type { Inspected } from '../../ports/inspected.ts';
 import { type AddCommand, countTo, examples, outputOption } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -43,7 +44,7 @@ With -o json each line is one object, with -o yaml each is a document. Ctrl-C en
           if (output === 'yaml') process.stdout.write(`---\n${yamlOf(JSON.parse(line))}`);
           else {
             const text = log || output === 'json' ? line : eventLine(JSON.parse(line) as Inspected, states, paint);
-            if (text !== null) process.stdout.write(`${text}\n`);
+            if (text !== null) process.stdout.write(`${visible(text)}\n`);
           }
         }
       });

@@ -5,6 +5,7 @@
  * The block never gets taller than the terminal, since what scrolled away cannot be drawn over.
  */
 import { cut } from './fit.ts';
+import { visible } from './visible.ts';
 
 const HIDE_CURSOR = '\x1b[?25l';
 const SHOW_CURSOR = '\x1b[?25h';
@@ -29,7 +30,7 @@ export class Screen {
   }
 
   draw(lines: readonly string[]): void {
-    const shown = lines.slice(0, this.rows - 1).map((line) => cut(line, this.columns - 1));
+    const shown = lines.slice(0, this.rows - 1).map((line) => cut(visible(line), this.columns - 1));
     const start = this.#begun ? this.#home() : HIDE_CURSOR;
     this.#begun = true;
     this.#drawn = shown.length;
