@@ -32,6 +32,8 @@ const isList = (lists: NonNullable<Settings['vSwitchIds']>): lists is readonly s
 type Asked = Pick<NodePorts['cloud'], 'instanceLimits' | 'vSwitches' | 'describeEnis'>;
 
 const TOLD_MS = 120_000;
+/** Limits, vSwitches, ENIs. */
+const QUESTIONS = 3;
 
 /** Keeps what the cloud has answered for a while, by question, until all of it was answered. */
 class Told implements Asked {
@@ -40,6 +42,11 @@ class Told implements Asked {
 
   constructor(ports: Pick<NodePorts, 'cloud' | 'clock'>) {
     this.#ports = ports;
+  }
+
+  /** When all was answered and it is not enough (a primary ENI that is not shown yet), asking again is the only way on. */
+  get isWhole(): boolean {
+    return this.#answers.size >= QUESTIONS;
   }
 
   forget(): void {
@@ -75,10 +82,11 @@ export function identifyLogic(ports: NodePorts, identified: (instanceId: string)
   const told = new Told(ports);
   return fromPromise<At<NodeFacts>, { settings: Settings }>(async ({ input: { settings }, signal }) => {
     const [{ facts, instanceType }] = await Promise.all([
-      instanceFacts({ ...ports, cloud: told }, settings, signal, identified),
+      instanceFacts({ ...ports, cloud: told }, settings, signal, identified).finally(() => {
+        if (told.isWhole) told.forget();
+      }),
       kernel.prepareHost(),
     ]);
-    told.forget();
     const { instanceId: instance, eniCap: enis, ipv4PerEni: ipsPerEni } = facts;
     log.info({ instance, type: instanceType, enis, ipsPerEni }, 'instance identified');
     return { atMs: clock.nowMs(), value: facts };
