@@ -132,7 +132,8 @@ t.test(
       const finds = (what: string, says: RegExp) => eventually(what, async () => says.test(await doctor()));
       await eventually('an ENI is there', async () => runtime.enis.length > 0);
       await finds('nothing at first', /nothing is wrong with them/);
-      t.equal((await enactor(runtime, 'doctor')).exitCode, 0);
+      const first = await enactor(runtime, 'doctor');
+      t.equal(first.exitCode, 0, first.stdout);
       const limit = (addressesInNormalGroup: number) => {
         live.model.settings = { ...live.model.settings, addressesInNormalGroup };
       };

@@ -27,7 +27,7 @@ export const PERIOD_MS = 5_000;
 const CALL_TIMEOUT_FLOOR_MS = 2_000;
 const ADD_DEADLINE_MS = 110_000;
 /** A busy machine needs this long for what the cloud does in life within the deadline. */
-const ADD_DEADLINE_FLOOR_MS = 12_000;
+const ADD_DEADLINE_FLOOR_MS = 7_000;
 
 export type Line = { readonly level: keyof Log; readonly fields: object; readonly message: string };
 

@@ -171,7 +171,9 @@ export const targets: readonly Target[] = [
     (data) => {
       asJson(data, (value) => {
         const pairs = Object.entries(typeof value === 'object' && value !== null ? value : {});
-        shapingOf(Object.fromEntries(pairs.map(([key, one]) => [key, String(one)])));
+        shapingOf(
+          Object.fromEntries(pairs.map(([key, one]) => [key, typeof one === 'string' ? one : JSON.stringify(one)])),
+        );
       });
       durationMs(data.toString());
       traceParentIn(data.toString());

@@ -8,15 +8,21 @@ import { release } from 'node:os';
 import { guestAgents } from '../../adapters/datapath/guest-agents.ts';
 import { isContested, type RepairEntry } from '../../core/repair-ledger.ts';
 import { times } from '../../lab/view/words.ts';
-import type { NodeReport } from '../../ports/introspection.ts';
+import type { EniReport, NodeReport } from '../../ports/introspection.ts';
+import { deviceNames } from '../local-devices.ts';
 import { type CheckOutcome, type CheckResult, ok, problem, warning } from './check.ts';
 
 /** null: another host's, of which nothing is known. */
 export type HostSeen = {
   readonly kernel: string;
   readonly forwardsIpv4: boolean | null;
+  /** Of this network namespace: a node of a lab has one of its own, whose settings are not ours. */
+  readonly devices: readonly string[];
   readonly agents: readonly string[];
 };
+
+/** Of the node's report. */
+type Known = Pick<NodeReport, 'host'> & { readonly enis: readonly Pick<EniReport, 'device'>[] };
 
 const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
 /** These are what an agent puts onto a device that it takes for its own. */
@@ -34,10 +40,10 @@ const LEAVE_ALONE: Readonly<Record<string, (devices: readonly string[]) => strin
 };
 
 export function thisHost(): HostSeen {
-  return { kernel: release(), forwardsIpv4: forwards(), agents: guestAgents() };
+  return { kernel: release(), forwardsIpv4: forwards(), devices: [...deviceNames().values()], agents: guestAgents() };
 }
 
-export function hostResults(report: Pick<NodeReport, 'host' | 'enis'>, seen: HostSeen | null): readonly CheckResult[] {
+export function hostResults(report: Known, seen: HostSeen | null): readonly CheckResult[] {
   const things = report.host?.things ?? [];
   const byAgents = things.filter(({ kind }) => AGENTS_DEEDS.includes(kind));
   const others = things.filter(({ kind }) => !AGENTS_DEEDS.includes(kind));
@@ -48,12 +54,13 @@ export function hostResults(report: Pick<NodeReport, 'host' | 'enis'>, seen: Hos
 }
 
 function kernelOutcomes(
-  { host }: Pick<NodeReport, 'host'>,
+  { host, enis }: Known,
   things: readonly RepairEntry[],
   seen: HostSeen | null,
 ): readonly CheckOutcome[] {
   const found = [...things.flatMap(thingOutcome)];
-  if (seen?.forwardsIpv4 === false)
+  const isThere = enis.some(({ device }) => device !== null && seen?.devices.includes(device));
+  if (isThere && seen?.forwardsIpv4 === false)
     found.push(
       problem(`${FORWARDING} is 0: no packet of a pod passes`, 'sysctl -w net.ipv4.ip_forward=1, and find who set it'),
     );
@@ -94,7 +101,7 @@ function thingOutcome(thing: RepairEntry): readonly CheckOutcome[] {
 }
 
 function agentOutcomes(
-  { host, enis }: Pick<NodeReport, 'host' | 'enis'>,
+  { host, enis }: Known,
   things: readonly RepairEntry[],
   seen: HostSeen | null,
 ): readonly CheckOutcome[] {

@@ -189,10 +189,10 @@ t.test('doctor: the host, as the keeper tells it and as we see it', async (t) =>
     ...{ kind: 'podRule', object: 'from 10.0.0.5', pod: null, outcome: 'repaired', detail: null, times: 1, undone: 0 },
     ...{ firstMs: 0, lastMs: 0, untilMs: 0, told: true, ...more },
   });
-  const seen = { kernel: '6.1.0', forwardsIpv4: true, agents: [] as string[] };
+  const seen = { kernel: '6.1.0', forwardsIpv4: true, devices: ['eth1'], agents: [] as string[] };
   const host = (things: readonly RepairEntry[], more: Partial<HostSeen> | null = {}): string[] =>
     hostResults(
-      { host: { repairs: things.length, things }, enis: [] },
+      { host: { repairs: things.length, things }, enis: [{ device: 'eth1' }] },
       more === null ? null : { ...seen, ...more },
     ).map(({ check, is, says, whatToDo }) => `${check} ${is} ${says}${whatToDo === null ? '' : ` → ${whatToDo}`}`);
   t.strictSame(host([]), [
@@ -213,6 +213,8 @@ t.test('doctor: the host, as the keeper tells it and as we see it', async (t) =>
     /^guest/,
   ]);
   t.match(host([], { forwardsIpv4: false }), [/^kernel problem .*ip_forward is 0/, /^guest/]);
+  const elsewhere = host([], { forwardsIpv4: false, devices: ['eth0'] });
+  t.match(elsewhere, [/^kernel ok/, /^guest/], 'a lab’s node, whose network namespace is not ours');
   const agent = entry({ kind: 'foreignAddress', object: '10.0.0.9/24 dev eth1', times: 2 });
   t.match(host([agent], { agents: ['NetworkManager'] }), [
     /^kernel ok/,
