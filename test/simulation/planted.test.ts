@@ -140,7 +140,7 @@ const planted: Record<string, Planted> = {
   // Either of the two mends what the other has missed.
   'a release that leaves no record of what its sandbox may have left, and looks at the host that are never thorough': {
     invariant: '7',
-    seeds: [102, 117, 167, 225],
+    seeds: [117, 408, 426, 123],
     steps: 600,
     plant: ({ store, kernel, ...rest }) => ({
       ...rest,
