@@ -155,8 +155,10 @@ function checkHost(node: SimNode, { disturbed, witness, report }: RestOptions): 
   const keys = new Set(leases.map(([key]) => key));
   // What a record that cannot be read may tell of is somebody's until the next start.
   const books = node.books.enis.flatMap(({ context }) => context.book);
-  const unreadable = books.filter(({ pod }) => pod?.startsWith('unknown:')).map(({ address }) => address.ipv4);
-  const taken = new Set([...unreadable, ...leases.map(([, { grant }]) => grant.address.ipv4)]);
+  const unreadable = books.filter(({ pod }) => pod?.startsWith('unknown:')).map(({ address }) => address);
+  const taken = new Set(
+    [...unreadable, ...leases.map(([, { grant }]) => grant.address)].flatMap(({ ipv4, ipv6 }) => [ipv4, ipv6 ?? ipv4]),
+  );
   for (const [mac, flaws] of node.devices.flaws) {
     witness.checks += 1;
     if (flaws.size > 0 && node.devices.tables.has(mac))
