@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import t from 'tap';
+import { BRANCH_PAGE } from '../../../src/adapters/bolt/bolt-format.ts';
 import { readBucket } from '../../../src/adapters/bolt/bolt-reader.ts';
 import { parseTerwayRecord } from '../../../src/core/terway-record.ts';
 import { bucketFile } from './bucket-file.ts';
@@ -41,7 +42,8 @@ t.test('bbolt: of two metas the newer valid one holds', async (t) => {
   const file = written('400-pods');
   for (const at of [0, file.readUInt32LE(24)]) {
     const torn = Buffer.from(file);
-    torn.writeUInt8(torn.readUInt8(at + 16 + 40) ^ 0xff, at + 16 + 40);
+    // Its root: believed, it would lead nowhere.
+    torn.writeUInt8(torn.readUInt8(at + 16 + 16) ^ 0xff, at + 16 + 16);
     // The one that is left is of the transaction before the last: at most one pod differs.
     const size = readBucket(torn, 'relation')?.size ?? 0;
     t.ok(size === 266 || size === 267, `meta at ${at} is torn: ${size} pods`);
@@ -55,6 +57,11 @@ t.test('bbolt: what is damaged is named', async (t) => {
   refused(Buffer.from('SQLite format 3'), /no bbolt file/);
   const file = written('400-pods');
   refused(file.subarray(0, 3 * 4_096), /page \d+ is past the end|cut off|reaches past/);
+  const circle = bucketFile('relation', new Map([['a', Buffer.from('1')]]));
+  const bucketAt = 4 * 4_096;
+  circle.writeUInt16LE(BRANCH_PAGE, bucketAt + 8);
+  circle.writeBigUInt64LE(4n, bucketAt + 16 + 8);
+  refused(circle, /page 4 comes twice/);
   // Whatever single byte is flipped: an answer or an error that names the place, and never an endless walk.
   let damaged = 0;
   for (let at = 2 * 4_096; at < file.length; at += 97) {
