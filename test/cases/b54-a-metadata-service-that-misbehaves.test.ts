@@ -15,6 +15,9 @@ import { atLeast, sped } from './speed.ts';
 
 const READS = 500;
 const AT_ONCE = 25;
+/** Requests that the client has under way at most; fetch opens some more connections than that, and each has two ends in this process. */
+const REQUESTS_MAX = 16;
+const SOCKETS_MAX = 2 * 2 * REQUESTS_MAX;
 const GATEWAY = '192.168.0.253';
 const META_DATA = '/latest/meta-data';
 const ADD_WITHIN_MS = atLeast(20_000, 110_000);
@@ -54,13 +57,12 @@ t.test(
   async (t) => {
     const { cloud, forgetTokens } = await scene(t);
     const metadata = metadataService({ baseUrl: `${cloud.url}/metadata/${INSTANCE}`, pauseMs: 5 });
-    const signal = AbortSignal.timeout(60_000);
     const inTurns = async () => {
       for (let done = 0; done < READS / 2; done += AT_ONCE * 8)
-        await Promise.all(Array.from({ length: AT_ONCE }, () => metadata.identity(signal)));
+        await Promise.all(Array.from({ length: AT_ONCE }, () => metadata.identity(AbortSignal.timeout(60_000))));
     };
-    await inTurns();
     const before = sockets();
+    await inTurns();
     await forgetTokens();
     await inTurns();
     const after = sockets();
@@ -72,7 +74,7 @@ t.test(
     // Each second one ends, and once all were forgotten.
     const lastedMs = (all.at(-1)?.atMs ?? 0) - (all[0]?.atMs ?? 0);
     t.ok(issued.length <= 3 + lastedMs / 1_000, `${issued.length} tokens in ${lastedMs} ms`);
-    t.ok(after <= before + 2, `${before} sockets before, ${after} after`);
+    t.ok(after <= before + SOCKETS_MAX, `${before} sockets before, ${after} after`);
   },
 );
 

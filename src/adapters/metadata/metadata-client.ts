@@ -6,6 +6,7 @@
  * Source: ECS "Use instance metadata", security-hardened mode.
  */
 import { setMaxListeners } from 'node:events';
+import pLimit from 'p-limit';
 import { EnactorError } from '../../core/errors.ts';
 import { httpWire, type MetadataAnswer, type MetadataWire } from './metadata-wire.ts';
 
@@ -14,6 +15,8 @@ const META_DATA = '/latest/meta-data/';
 const TOKEN_TTL_SECONDS = 21_600; // the longest the service gives
 /** Values of one reader that are read at once: each listens to the reader's signal, and all of them may wait for one token. */
 const READS_MAX = 128;
+/** Requests under way, and so connections: the service counts both, and readers may be many. The others wait for their turn. */
+const REQUESTS_MAX = 16;
 /** 429, 5xx and the network are worth another try; each pause is this much longer than the last. */
 const PAUSE_GROWTH = 1.2;
 /** For one read. */
@@ -50,6 +53,7 @@ export function metadataClient(options: Partial<MetadataClientOptions> = {}): Me
 
 export class MetadataClient {
   readonly #options: MetadataClientOptions;
+  readonly #inTurn = pLimit(REQUESTS_MAX);
   #token: Token | null = null;
   #renewal: Promise<Token> | null = null;
 
@@ -137,7 +141,9 @@ export class MetadataClient {
   ): Promise<MetadataAnswer> {
     let pauseMs = this.#options.pauseMs;
     for (let left = this.#options.tries - 1; ; left -= 1) {
-      const outcome = await this.#once(method, path, headers, signal);
+      const turn = this.#inTurn(() => this.#once(method, path, headers, signal));
+      turn.catch(() => {}); // whoever gave up before its turn does not hear of it
+      const outcome = await unlessAborted(turn, signal);
       const isWorthATry = 'failure' in outcome || outcome.status === 429 || outcome.status >= 500;
       if (!isWorthATry) return outcome;
       if (left <= 0 && 'failure' in outcome) throw outcome.failure;
@@ -154,6 +160,7 @@ export class MetadataClient {
     signal: AbortSignal,
   ): Promise<MetadataAnswer | { readonly failure: EnactorError }> {
     const { baseUrl, timeoutMs, wire } = this.#options;
+    signal.throwIfAborted();
     const timeout = wire.timeout(timeoutMs);
     try {
       return await wire.send(method, `${baseUrl}${path}`, headers, AbortSignal.any([signal, timeout]));
