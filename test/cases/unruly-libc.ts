@@ -1,6 +1,6 @@
 /**
- * The C library as it is, but for what rtnetlink does rarely: dumps that the kernel calls interrupted, answers for which there was no room, sockets
- * that are silent. What is asked is done by the kernel all the same, as with the real thing.
+ * The C library as it is, but for what rtnetlink does rarely: dumps that the kernel calls interrupted, rules that are passed over in a dump, answers
+ * for which there was no room, sockets that are silent. What is asked is done by the kernel all the same, as with the real thing.
  */
 import { ENOBUFS } from '../../src/adapters/netlink/errno.ts';
 import type { Libc } from '../../src/adapters/netlink/libc.ts';
@@ -8,11 +8,12 @@ import { NLM_F_DUMP_INTR } from '../../src/adapters/netlink/wire/message.ts';
 
 const EAGAIN = 11;
 const NLMSG_ERROR = 2;
+const RTM_NEWRULE = 32;
 const HEADER_BYTES = 16;
 const NLM_F_MULTI = 2;
 
 /** What becomes of one datagram. */
-export type Fate = 'arrives' | 'interrupted' | 'dropped' | 'silence';
+export type Fate = 'arrives' | 'interrupted' | 'overlooked' | 'dropped' | 'silence';
 
 /** The nth that was received since `begin`; what it answers was the nth that was sent. From 0. */
 export type Datagram = { readonly at: number; readonly sent: number; readonly isDump: boolean };
@@ -50,6 +51,7 @@ export function unruly(libc: Libc): UnrulyLibc {
       if (now === 'dropped') return -ENOBUFS;
       if (now === 'silence') return -EAGAIN;
       if (now === 'interrupted' && multi) flag(bytes, size);
+      if (now === 'overlooked' && multi) withoutRules(bytes, size);
       return size;
     },
   };
@@ -64,4 +66,9 @@ function* headersIn(bytes: Buffer, size: number): Generator<number> {
 
 function flag(bytes: Buffer, size: number): void {
   for (const at of headersIn(bytes, size)) bytes.writeUInt16LE(bytes.readUInt16LE(at + 6) | NLM_F_DUMP_INTR, at + 6);
+}
+
+/** They become parts of a dump that nobody asked for. */
+function withoutRules(bytes: Buffer, size: number): void {
+  for (const at of headersIn(bytes, size)) if (bytes.readUInt16LE(at + 4) === RTM_NEWRULE) bytes.writeUInt32LE(0, at + 8);
 }

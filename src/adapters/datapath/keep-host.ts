@@ -58,7 +58,7 @@ export function keepHost(
     if (found.begun) begun.push(key);
   }
   for (const key of devices.keys()) if (!wanted.claimed.has(key)) devices.delete(key);
-  const drifts = fixes.map((fix) => carriedOut(netlink, libc, fix, wanted.heldOff));
+  const drifts = fixes.map((fix) => carriedOut(netlink, libc, fix, wanted.heldOff)).filter((drift) => drift !== null);
   return { drifts, whole, begun, unclaimed: wanted.thorough ? unclaimedIn(view, wanted.claimed) : [] };
 }
 
@@ -67,7 +67,8 @@ function knownIps({ enis, pods, dead }: HostWanted): ReadonlySet<string> {
   return new Set([...enis, ...pods, ...dead].flatMap(({ ips }) => ips));
 }
 
-function carriedOut(netlink: Netlink, libc: Libc, fix: Fix, heldOff: ReadonlySet<string>): Drift {
+/** null: the kernel says that it is as wanted already. A list that others change while it is read may lack what is there (dumpByPosition). */
+function carriedOut(netlink: Netlink, libc: Libc, fix: Fix, heldOff: ReadonlySet<string>): Drift | null {
   const { kind, object, pod, detail, requests, settings = [], filter, tolerated = [] } = fix;
   const drift = { kind, object, pod, detail };
   if (requests.length + settings.length === 0 && filter === undefined) return { ...drift, outcome: 'beyondRepair' };
@@ -75,7 +76,8 @@ function carriedOut(netlink: Netlink, libc: Libc, fix: Fix, heldOff: ReadonlySet
   try {
     ensureSysctls(settings);
     if (filter !== undefined) installTable(libc, filter);
-    netlink.apply(requests, tolerated);
+    const changed = netlink.apply(requests, tolerated);
+    if (!changed && requests.length > 0 && settings.length === 0 && filter === undefined) return null;
     return { ...drift, outcome: 'repaired' };
   } catch (error) {
     return { ...drift, outcome: 'failed', detail: error instanceof Error ? error.message : String(error) };

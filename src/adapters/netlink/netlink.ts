@@ -40,10 +40,15 @@ export class Netlink {
     return this.#socket.execute(requests);
   }
 
-  /** Like execute, but the first error is thrown after all were tried; `tolerated` names codes that count as done. */
-  apply(requests: readonly Request[], tolerated: readonly string[] = []): void {
-    const failed = this.execute(requests).find(({ error }) => error !== null && !tolerated.includes(error.code));
+  /**
+   * Like execute, but the first error is thrown after all were tried; `tolerated` names codes that count as done.
+   * @returns whether any request changed something, and was not merely tolerated
+   */
+  apply(requests: readonly Request[], tolerated: readonly string[] = []): boolean {
+    const outcomes = this.execute(requests);
+    const failed = outcomes.find(({ error }) => error !== null && !tolerated.includes(error.code));
     if (failed?.error) throw failed.error;
+    return outcomes.some(({ error }) => error === null);
   }
 
   linkByName(name: string): Link | null {
