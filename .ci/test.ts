@@ -15,6 +15,10 @@ import { type FileSummary, readTap, type Skip } from './tap-summary.ts';
 const RUN_TIMEOUT_MS = 28 * 60_000;
 const KILL_AFTER_MS = 30_000;
 const RAW_PATH = '.tap/last-run.tap';
+const AGAIN_PATH = '.tap/last-run-again.tap';
+
+/** So many failed files are tried again; more are no accident of timing. */
+const AGAIN_MAX = 3;
 
 /** It costs time in every process; `npm run test:coverage` asks for it. */
 const coverage = process.env.ENACTOR_COVERAGE === undefined ? ['--disable-coverage'] : [];
@@ -23,23 +27,6 @@ const files: FileSummary[] = [];
 const skips: Skip[] = [];
 const print = (text: string) => process.stdout.write(`${text}\n`);
 const indent = (text: string) => text.replace(/^/gm, '    ');
-
-const { stream, counts } = readTap({
-  fileEnded: (file) => {
-    files.push(file);
-    const word = file.failed > 0 ? 'FAIL' : file.passed > 0 ? 'ok  ' : 'skip';
-    print(
-      `${word} ${file.seconds.toFixed(1).padStart(6)} s  ${file.file}  ${file.passed} passed, ${file.failed} failed`,
-    );
-  },
-  failure: ({ where, diagnosis }) => {
-    print(`not ok: ${where}`);
-    if (diagnosis) print(indent(typeof diagnosis === 'string' ? diagnosis : readable(diagnosis)));
-  },
-  skip: (skip) => skips.push(skip),
-  // Coverage is a measure here and not a bar, so its remark is no error.
-  note: (text) => text.startsWith('# ERROR: incomplete') || print(text),
-});
 
 /** A failed assertion's diagnosis: texts (diffs, sources, stacks) as lines, the rest as JSON. */
 function readable(diagnosis: unknown): string {
@@ -87,40 +74,97 @@ function buildTap(): void {
   execFileSync('node_modules/.bin/tap', ['build'], { stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
+type Run = {
+  readonly exitCode: number;
+  readonly cutOff: boolean;
+  readonly counts: { readonly passed: number; readonly failed: number; readonly skipped: number };
+  readonly files: readonly FileSummary[];
+};
+
+/** One run of tap, told while it goes. */
+async function tapOver(args: readonly string[], rawPath: string): Promise<Run> {
+  const files: FileSummary[] = [];
+  const { stream, counts } = readTap({
+    fileEnded: (file) => {
+      files.push(file);
+      const word = file.failed > 0 ? 'FAIL' : file.passed > 0 ? 'ok  ' : 'skip';
+      print(
+        `${word} ${file.seconds.toFixed(1).padStart(6)} s  ${file.file}  ${file.passed} passed, ${file.failed} failed`,
+      );
+    },
+    failure: ({ where, diagnosis }) => {
+      print(`not ok: ${where}`);
+      if (diagnosis) print(indent(typeof diagnosis === 'string' ? diagnosis : readable(diagnosis)));
+    },
+    skip: (skip) => skips.push(skip),
+    // Coverage is a measure here and not a bar, so its remark is no error.
+    note: (text) => text.startsWith('# ERROR: incomplete') || print(text),
+  });
+  const raw = createWriteStream(rawPath);
+  const tap = spawn('node_modules/.bin/tap', ['--reporter=tap', '--no-color', ...coverage, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let cutOff = false;
+  const end = (signal: NodeJS.Signals) => {
+    cutOff = true;
+    tap.kill(signal);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end);
+  const timer = setTimeout(
+    () => {
+      print(`not ok: the whole run took more than ${RUN_TIMEOUT_MS / 60_000} minutes, tap is ended`);
+      end('SIGTERM');
+      setTimeout(() => tap.kill('SIGKILL'), KILL_AFTER_MS).unref();
+    },
+    startedMs + RUN_TIMEOUT_MS - Date.now(),
+  );
+  tap.stdout.on('data', (chunk: Buffer) => {
+    raw.write(chunk);
+    stream.write(chunk);
+  });
+  const exitCode = await new Promise<number>((resolve, reject) => {
+    tap.on('error', reject);
+    tap.on('close', (code) => resolve(code ?? 1));
+  });
+  clearTimeout(timer);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, end);
+  stream.end();
+  raw.end();
+  return { exitCode, cutOff, counts, files };
+}
+
 const startedMs = Date.now();
 buildTap();
 mkdirSync('.tap', { recursive: true });
-const raw = createWriteStream(RAW_PATH);
-const tap = spawn(
-  'node_modules/.bin/tap',
-  ['--reporter=tap', '--no-color', ...coverage, ...process.argv.slice(2).flatMap(testsIn)],
-  {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  },
-);
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tap.kill(signal));
-const timer = setTimeout(() => {
-  print(`not ok: the whole run took more than ${RUN_TIMEOUT_MS / 60_000} minutes, tap is ended`);
-  tap.kill('SIGTERM');
-  setTimeout(() => tap.kill('SIGKILL'), KILL_AFTER_MS).unref();
-}, RUN_TIMEOUT_MS);
-tap.stdout.on('data', (chunk: Buffer) => {
-  raw.write(chunk);
-  stream.write(chunk);
-});
-const exitCode = await new Promise<number>((resolve, reject) => {
-  tap.on('error', reject);
-  tap.on('close', (code) => resolve(code ?? 1));
-});
-clearTimeout(timer);
-stream.end();
-raw.end();
+const first = await tapOver(process.argv.slice(2).flatMap(testsIn), RAW_PATH);
+files.push(...first.files);
+
+const failed = first.files.filter((file) => file.failed > 0).map(({ file }) => file);
+const counts = { ...first.counts };
+let exitCode = first.exitCode;
+let accidents: readonly string[] = [];
+if (failed.length > 0 && failed.length <= AGAIN_MAX && !first.cutOff) {
+  print(`\n${failed.length} of the files failed; once more, alone: ${failed.join(', ')}`);
+  const again = await tapOver(['--jobs=1', ...failed], AGAIN_PATH);
+  accidents = failed.filter((name) =>
+    again.files.some(({ file, failed, passed }) => file === name && failed === 0 && passed > 0),
+  );
+  exitCode = again.exitCode;
+  const inFirst = (of: readonly string[]) =>
+    first.files.filter(({ file }) => of.includes(file)).reduce((sum, one) => sum + one.failed, 0);
+  // What failed outside of any file, or in one that fails again, stays.
+  counts.failed -= inFirst(accidents);
+}
 
 print('');
 print(groupTable());
 if (skips.length > 0) {
   print(`\nCOULD NOT RUN HERE (${skips.length}):`);
   for (const { where, reason } of skips) print(`  ${where}: ${reason}`);
+}
+if (accidents.length > 0) {
+  print(`\nFAILED BESIDE OTHERS, PASSED ALONE (${accidents.length}), to be looked into:`);
+  for (const file of accidents) print(`  ${file}`);
 }
 print(`\ntook ${((Date.now() - startedMs) / 1000).toFixed(0)} s; raw TAP in ${RAW_PATH}; tap exited with ${exitCode}`);
 print(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
