@@ -270,7 +270,8 @@ t.test('B19: a deletion that finds nothing, or that the kernel refuses, stops no
       },
     };
   };
-  const rulesOfAll = (): void => void host.apply(dead.flatMap(({ ips: [each = ''] }) => podRules(each, 1777)).map(addRule));
+  const rulesOfAll = (): void =>
+    void host.apply(dead.flatMap(({ ips: [each = ''] }) => podRules(each, 1777)).map(addRule));
 
   rulesOfAll();
   const removing = disturbed((bytes) => {

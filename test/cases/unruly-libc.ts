@@ -70,5 +70,6 @@ function flag(bytes: Buffer, size: number): void {
 
 /** They become parts of a dump that nobody asked for. */
 function withoutRules(bytes: Buffer, size: number): void {
-  for (const at of headersIn(bytes, size)) if (bytes.readUInt16LE(at + 4) === RTM_NEWRULE) bytes.writeUInt32LE(0, at + 8);
+  for (const at of headersIn(bytes, size))
+    if (bytes.readUInt16LE(at + 4) === RTM_NEWRULE) bytes.writeUInt32LE(0, at + 8);
 }
