@@ -19,6 +19,7 @@ import { hasHolders } from '../core/address-book.ts';
 import type { CloudEni } from '../core/eni.ts';
 import type { EniSummary } from '../core/eni-summary.ts';
 import type { SecondLook } from '../core/garbage.ts';
+import { isTaken } from '../core/own-eni.ts';
 import { type PoolTotals, sameTotals } from '../core/pool.ts';
 import { noted } from '../core/repair-ledger.ts';
 import type { Settings } from '../core/settings.ts';
@@ -136,7 +137,7 @@ export class Conduct {
       if (!enis.some(({ eniId }) => eniId === id)) this.#report('6', `${id} was handed over, and no actor has it`);
     this.#handedOver.clear();
     for (const mac of this.#unplugged)
-      if (enis.some((eni) => eni.mac?.toLowerCase() === mac && eni.device !== null))
+      if (enis.some(({ mac: of, device, book }) => of?.toLowerCase() === mac && device !== null && !isTaken(book)))
         this.#report('7', `the device ${mac} is gone, and its ENI does not hear of it`);
     this.#unplugged.clear();
   }

@@ -4,6 +4,7 @@
  * Whoever changes the same thing again is given less and less of a fight: that is the repair ledger's own test.
  */
 import type { KernelKeeperContext } from '../../statecharts/kernel-keeper.ts';
+import { isTaken } from '../core/own-eni.ts';
 import type { Flaw } from './plugged-kernel.ts';
 import type { SimNode } from './sim-node.ts';
 import type { Report } from './violation.ts';
@@ -58,7 +59,8 @@ export class HostWatch {
     const { serving, books, devices } = this.#node;
     if (!serving) return false;
     const enis = books.enis.filter((eni) => eni.matches('inUse'));
-    if (enis.some(({ context }) => context.mac?.toLowerCase() === whose)) return true;
+    // The device of an ENI that a pod has for itself is the pod's.
+    if (enis.some(({ context: { mac, book } }) => mac?.toLowerCase() === whose && !isTaken(book))) return true;
     // Its namespace may be gone with all that it had.
     if (!devices.pods.has(whose)) return false;
     return enis.some(({ context }) => context.book.some((entry) => entry.state === 'bound' && entry.sandbox === whose));
