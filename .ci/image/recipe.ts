@@ -39,12 +39,11 @@ export const NATIVE_PACKAGES = ['koffi', 'level', 'classic-level'] as const;
 export const MOUNT_POINTS = [
   ...[
     'dev',
-    'etc/cni',
+    'etc/cni/net.d',
     'etc/eni',
     'host/etc',
     'host/opt/cni/bin',
     'host/proc/sys/net',
-
     'host/run',
     'host/var/lib/cni',
     'opt/cni/bin',

@@ -2,18 +2,18 @@
  * The CNI configuration that makes kubelet call our plugin. It appears whole, by one rename, once ADD can succeed, and stays through
  * restarts and upgrades: without it containerd never calls DEL.
  *
- * It is finished outside the directory that the runtime watches: in the parent, or, where only the directory itself is mounted into our
- * container, so that the parent is another file system, in a hidden folder of it, which runtimes pass over.
+ * It is finished in a hidden folder of the directory, which runtimes pass over, and that folder goes once the file is in its place: containerd
+ * (1.4 to 2.1 at least) looks again when something in the directory is written, renamed away or removed, and not when something appears in it, so a
+ * file that comes by a rename from elsewhere alone would wait for containerd's next start, and the node with it.
  * `cniVersion` is 1.0.0, since containerd 1.6 refuses 1.1.0 alone; runtimes that read `cniVersions` take the newest they know, and call STATUS
- * and GC. Source: CNI SPEC 1.1, section 1; libcni reads *.conf, *.conflist and *.json of the directory alone; cases/field P6, cases/bugs B30.
+ * and GC. Source: CNI SPEC 1.1, section 1; libcni reads *.conf, *.conflist and *.json of the directory alone; cases/field P6, cases/bugs B30;
+ * containerd internal/cri/server/cni_conf_syncer.go (events of kind Create are ignored), issue 11715.
  */
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 export const CONFLIST_NAME = '10-enactor.conflist';
 const STAGING_NAME = '.enactor';
-/** Elsewhere the file may still be finished. */
-const NOT_HERE: readonly unknown[] = ['EXDEV', 'EROFS', 'EACCES', 'EPERM', 'ENOSPC'];
 
 export type Conflist = {
   readonly daemonSocket: string;
@@ -33,19 +33,17 @@ export function conflistText(conflist: Conflist): string {
 export async function installConflist(directory: string, conflist: Conflist): Promise<boolean> {
   const path = join(directory, CONFLIST_NAME);
   const text = conflistText(conflist);
-  if ((await readFile(path, 'utf8').catch(() => '')) === text) return false;
-  await mkdir(directory, { recursive: true });
+  const staging = join(directory, STAGING_NAME);
+  if ((await readFile(path, 'utf8').catch(() => '')) === text) {
+    // Left by an end in the middle: then the runtime has not looked again yet.
+    await rm(staging, { recursive: true, force: true });
+    return false;
+  }
+  await mkdir(staging, { recursive: true, mode: 0o700 });
   try {
-    await place(text, join(dirname(directory), `.${CONFLIST_NAME}.${process.pid}`), path);
-  } catch (thrown) {
-    if (!NOT_HERE.includes((thrown as NodeJS.ErrnoException).code)) throw thrown;
-    const staging = join(directory, STAGING_NAME);
-    await mkdir(staging, { recursive: true, mode: 0o700 });
-    try {
-      await place(text, join(staging, CONFLIST_NAME), path);
-    } finally {
-      await rm(staging, { recursive: true, force: true });
-    }
+    await place(text, join(staging, CONFLIST_NAME), path);
+  } finally {
+    await rm(staging, { recursive: true, force: true });
   }
   const folder = await open(directory, 'r');
   try {
@@ -57,17 +55,12 @@ export async function installConflist(directory: string, conflist: Conflist): Pr
 }
 
 async function place(text: string, unfinished: string, path: string): Promise<void> {
+  const file = await open(unfinished, 'w', 0o644);
   try {
-    const file = await open(unfinished, 'w', 0o644);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(unfinished, path);
-  } catch (thrown) {
-    await rm(unfinished, { force: true }).catch(() => {});
-    throw thrown;
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
   }
+  await rename(unfinished, path);
 }

@@ -40,6 +40,8 @@ export type LabOptions = {
   readonly cloudSettings?: Partial<Settings>;
   /** Where pods get addresses from; ENIMultiIP if not told. In mode VPC the VPC's route table sends each node its pod CIDR. */
   readonly mode?: DaemonMode;
+  /** False: none is started, and the nodes have what they find around them alone. For tests that start theirs otherwise. */
+  readonly daemons?: boolean;
   /** Over the configuration file that the lab writes for its daemons. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly programs?: Programs;
@@ -326,8 +328,9 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       const config = { ...labConfig, vswitches: zones, ...mode, ...options.config };
       const podStartTimeoutMs = options.podStartTimeoutMs ?? POD_START_TIMEOUT_MS;
       nodes.push(await LabNode.create({ guest, nodeIp, dir, cloud, api, programs, config, podStartTimeoutMs }));
-      say(`${name}: ${nodeIp} on ${instanceId}, starting its daemon`);
+      say(`${name}: ${nodeIp} on ${instanceId}${options.daemons === false ? '' : ', starting its daemon'}`);
     }
+    if (options.daemons === false) return lab;
     for (const node of nodes) node.startDaemon();
     await Promise.all(
       nodes.map((node) => node.whenServing(options.servingTimeoutMs ?? SERVING_TIMEOUT_MS, options.signal)),

@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { CONFLIST_NAME, installConflist } from '../../src/daemon/conflist.ts';
 
@@ -34,6 +35,32 @@ t.test('conflist: it is what the runtime reads, written whole, and only when it 
   t.equal(statSync(join(directory, CONFLIST_NAME)).mtimeMs, 1_000, 'untouched');
   t.equal(await installConflist(directory, { ...conflist, mtu: 8500 }), true);
 });
+
+t.test(
+  'conflist: once it is in its place something is removed beside it, without which containerd would not look',
+  async (t) => {
+    const directory = t.testdir();
+    const seen: (string | null)[] = [];
+    const watcher = watch(directory, (_, name) => seen.push(name));
+    t.teardown(() => watcher.close());
+    const settled = async (): Promise<void> => {
+      // The watcher tells in order: what was done before this mark is told before it.
+      const mark = `mark-${seen.length}`;
+      writeFileSync(join(directory, mark), '');
+      while (!seen.includes(mark)) await sleep(5);
+    };
+    await installConflist(directory, conflist);
+    await settled();
+    const placed = seen.indexOf(CONFLIST_NAME);
+    t.ok(placed >= 0, 'it was put there');
+    t.ok(seen.indexOf('.enactor', placed) > placed, `the folder it was finished in went afterwards: ${seen}`);
+
+    mkdirSync(join(directory, '.enactor'));
+    t.equal(await installConflist(directory, conflist), false);
+    await settled();
+    t.notOk(readdirSync(directory).includes('.enactor'), 'one that ended before that does it at its next start');
+  },
+);
 
 t.test('conflist: what cannot be written leaves nothing behind and keeps what was there', async (t) => {
   const directory = t.testdir({ file: 'x' });

@@ -16,9 +16,11 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BUSYBOX_IMAGE, BUSYBOX_PATH, busyboxImage } from './busybox-image.ts';
 import { CriClient } from './cri-client.ts';
+import type { NodeRoot } from './node-root.ts';
 
 const START_TIMEOUT_MS = 20_000;
 const NETWORK_TIMEOUT_MS = 30_000;
+const IMPORT_TIMEOUT_MS = 120_000;
 const STOP_TIMEOUT_MS = 5_000;
 const LOG_TAIL_LINES = 40;
 /** Debian's place for the reference plugins; containerd asks for `loopback` in every sandbox. */
@@ -29,6 +31,10 @@ export type Containerd = {
   readonly cri: CriClient;
   /** Resolves when the runtime has read a CNI config; rejects when none came in time. */
   whenNetworkReady(): Promise<void>;
+  /** Its number here; `/proc/<pid>/root` is the root that it has. */
+  pid(): Promise<number>;
+  /** Takes an OCI layout, a tar file whose path it sees, into its store. */
+  importImage(tar: string): Promise<void>;
   /** The last lines of its log, for a failing test to print. */
   logTail(): Promise<string>;
   /** Removes every sandbox as the kubelet would, then ends the runtime and removes what it left. May be called again. */
@@ -51,7 +57,16 @@ export async function linkPlugins(folder: string, plugins: readonly string[]): P
   for (const plugin of plugins) await symlink(plugin, join(folder, basename(plugin)));
 }
 
-function configText(place: { runDir: string; cniBinDir: string; cniConfDir: string }): string {
+export type ContainerdPlace = {
+  readonly netns: string;
+  readonly runDir: string;
+  readonly cniBinDir: string;
+  readonly cniConfDir: string;
+  /** It runs in this root, `runDir` is in the root's folder, and the other paths are the root's; else it has this machine's. */
+  readonly root?: NodeRoot;
+};
+
+function configText(place: ContainerdPlace): string {
   return `version = 2
 root = "${place.runDir}/root"
 state = "${place.runDir}/state"
@@ -65,7 +80,7 @@ oom_score = 0
   # A sandbox asks for a lower OOM score than its parent's, which needs CAP_SYS_RESOURCE: not given everywhere.
   restrict_oom_score_adj = true
   disable_apparmor = true
-  netns_mounts_under_state_dir = true
+  netns_mounts_under_state_dir = ${place.root === undefined}
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "${place.cniBinDir}"
     conf_dir = "${place.cniConfDir}"
@@ -106,12 +121,16 @@ async function returnFolder(folder: string): Promise<void> {
       return;
 }
 
+async function childrenOf({ pid }: ChildProcess): Promise<readonly number[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  return children.trim().split(' ').filter(Boolean).map(Number);
+}
+
 /** containerd is the one child of `unshare`, which itself passes no signal on. */
 async function terminate(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const ended = once(child, 'exit');
-  const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').catch(() => '');
-  for (const pid of children.trim().split(' ').filter(Boolean)) process.kill(Number(pid), 'SIGTERM');
+  for (const pid of await childrenOf(child)) process.kill(pid, 'SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
   await ended;
   clearTimeout(timer);
@@ -133,25 +152,25 @@ async function removeCgroups(name: string): Promise<void> {
  * Starts containerd in the network namespace of file `netns` and imports the test image. `runDir` is made, used for all its
  * files and removed by `stop`; it must be short enough for a socket path.
  */
-export async function startContainerd(place: {
-  readonly netns: string;
-  readonly runDir: string;
-  readonly cniBinDir: string;
-  readonly cniConfDir: string;
-}): Promise<Containerd> {
-  const { runDir } = place;
+export async function startContainerd(place: ContainerdPlace): Promise<Containerd> {
+  const { runDir, root } = place;
   const socketPath = `${runDir}/containerd.sock`;
   const logPath = `${runDir}/containerd.log`;
   const cgroup = `enactor-test-${randomBytes(4).toString('hex')}`;
-  const privateFolders = PRIVATE_FOLDERS.map((folder, index) => ({ folder, own: `${runDir}/private-${index}` }));
+  const privateFolders = (root === undefined ? PRIVATE_FOLDERS : []).map((folder, index) => ({
+    folder,
+    own: `${runDir}/private-${index}`,
+  }));
+  await mkdir(runDir, { recursive: true });
   for (const { folder, own } of privateFolders) {
     await mkdir(own, { recursive: true });
     await borrowFolder(folder);
   }
-  await mkdir(place.cniConfDir, { recursive: true });
+  if (root === undefined) await mkdir(place.cniConfDir, { recursive: true });
   await writeFile(`${runDir}/config.toml`, configText(place));
 
   const script = [
+    ...(root?.enter() ?? []),
     ...privateFolders.map(({ folder, own }) => `mount --bind ${own} ${folder}`),
     `exec containerd --config ${runDir}/config.toml`,
   ].join(' && ');
@@ -207,16 +226,15 @@ export async function startContainerd(place: {
     }
   };
 
+  const importImage = (tar: string) =>
+    run('ctr', ['--address', socketPath, '--namespace', 'k8s.io', 'images', 'import', tar], IMPORT_TIMEOUT_MS);
+
   try {
     const imagePath = `${runDir}/busybox.tar`;
     await writeFile(imagePath, busyboxImage());
     const up = until('serving', START_TIMEOUT_MS, async () => (await cri.version()) !== '');
     await Promise.race([up, failed.then((error) => Promise.reject(error))]);
-    await run(
-      'ctr',
-      ['--address', socketPath, '--namespace', 'k8s.io', 'images', 'import', imagePath],
-      START_TIMEOUT_MS,
-    );
+    await importImage(imagePath);
   } catch (error) {
     await stop().catch(() => {});
     throw error;
@@ -226,6 +244,12 @@ export async function startContainerd(place: {
     cri,
     whenNetworkReady: () =>
       until('network ready', NETWORK_TIMEOUT_MS, async () => (await cri.conditions()).get('NetworkReady') === true),
+    pid: async () => {
+      const [pid] = await childrenOf(child);
+      if (pid === undefined) throw new Error(`containerd has ended\n${await logTail()}`);
+      return pid;
+    },
+    importImage,
     logTail,
     stop,
   };

@@ -25,11 +25,62 @@ export type SandboxStatus = {
 
 export type ExecResult = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
 
+export type SandboxOptions = {
+  /** How often the pod had a sandbox before. */
+  readonly attempt?: number;
+  /** It has the node's network, and no plugin is called. */
+  readonly hostNetwork?: boolean;
+  /** Of the containers' logs; none are kept if not told. */
+  readonly logDirectory?: string;
+};
+
+/** What a container is started with, in the fields' own names. */
+export type ContainerSpec = {
+  readonly name: string;
+  readonly image: string;
+  readonly attempt?: number;
+  readonly command?: readonly string[];
+  readonly args?: readonly string[];
+  readonly envs?: readonly { readonly key: string; readonly value: string }[];
+  readonly mounts?: readonly {
+    readonly container_path: string;
+    readonly host_path: string;
+    readonly readonly: boolean;
+    readonly propagation: 'PROPAGATION_PRIVATE' | 'PROPAGATION_HOST_TO_CONTAINER';
+  }[];
+  readonly log_path?: string;
+  readonly resources?: Readonly<Record<string, number>>;
+  readonly security_context?: {
+    readonly capabilities: {
+      readonly add_capabilities: readonly string[];
+      readonly drop_capabilities: readonly string[];
+    };
+    readonly readonly_rootfs: boolean;
+    readonly no_new_privs: boolean;
+    readonly run_as_user?: { readonly value: number };
+    readonly masked_paths: readonly string[];
+    readonly readonly_paths: readonly string[];
+  };
+};
+
+export type ContainerStatus = {
+  readonly state: 'CONTAINER_CREATED' | 'CONTAINER_RUNNING' | 'CONTAINER_EXITED' | 'CONTAINER_UNKNOWN';
+  readonly exit_code: number;
+  readonly reason: string;
+  readonly message: string;
+};
+
+/** As the kubelet has them for a pod that asks for no namespace of the node but its network. */
+type Namespaces = { readonly network: 'POD' | 'NODE'; readonly pid: 'CONTAINER'; readonly ipc: 'POD' };
+
 type SandboxConfig = {
   readonly metadata: Pod & { readonly attempt: number };
   readonly hostname: string;
   readonly log_directory: string;
-  readonly linux: { readonly cgroup_parent: string };
+  readonly linux: {
+    readonly cgroup_parent: string;
+    readonly security_context: { readonly namespace_options: Namespaces };
+  };
 };
 
 type Unary = (
@@ -86,12 +137,17 @@ export class CriClient {
   }
 
   /** Makes the pod's sandbox, which includes the plugin's ADD, and answers with the sandbox id. */
-  async runPodSandbox(pod: Pod, attempt = 0): Promise<string> {
+  async runPodSandbox(
+    pod: Pod,
+    { attempt = 0, hostNetwork = false, logDirectory = '' }: SandboxOptions = {},
+  ): Promise<string> {
+    const namespaces: Namespaces = { network: hostNetwork ? 'NODE' : 'POD', pid: 'CONTAINER', ipc: 'POD' };
     const config: SandboxConfig = {
       metadata: { ...pod, attempt },
-      hostname: pod.name,
-      log_directory: '',
-      linux: { cgroup_parent: this.#cgroupParent },
+      // One that has the node's network has the node's name, which the runtime gives it by itself.
+      hostname: hostNetwork ? '' : pod.name,
+      log_directory: logDirectory,
+      linux: { cgroup_parent: this.#cgroupParent, security_context: { namespace_options: namespaces } },
     };
     type Reply = { pod_sandbox_id: string };
     const { pod_sandbox_id } = await this.#call<Reply>('RunPodSandbox', { config }, SANDBOX_TIMEOUT_MS);
@@ -133,19 +189,38 @@ export class CriClient {
   }
 
   /** Creates and starts one container in a sandbox that this client made; answers with the container id. */
-  async runContainer(sandboxId: string, name: string, image: string, command: readonly string[]): Promise<string> {
-    const config = { metadata: { name, attempt: 0 }, image: { image }, command };
+  runContainer(sandboxId: string, name: string, image: string, command: readonly string[]): Promise<string> {
+    return this.startContainer(sandboxId, { name, image, command });
+  }
+
+  /** The same of a container of any kind. Its namespaces are its sandbox's. */
+  async startContainer(sandboxId: string, spec: ContainerSpec): Promise<string> {
+    const sandbox = this.#configs.get(sandboxId);
+    const { name, attempt = 0, image, resources, security_context, ...rest } = spec;
+    const { namespace_options } = sandbox?.linux.security_context ?? {};
+    const linux = { resources, security_context: { namespace_options, ...security_context } };
     const { container_id } = await this.#call<{ container_id: string }>('CreateContainer', {
       pod_sandbox_id: sandboxId,
-      config,
-      sandbox_config: this.#configs.get(sandboxId),
+      config: { ...rest, metadata: { name, attempt }, image: { image }, linux },
+      sandbox_config: sandbox,
     });
     await this.#call('StartContainer', { container_id });
     return container_id;
   }
 
-  async removeContainer(containerId: string): Promise<void> {
-    await this.#call('StopContainer', { container_id: containerId, timeout: 1 });
+  async containerStatus(containerId: string): Promise<ContainerStatus> {
+    type Reply = { status: ContainerStatus };
+    return (await this.#call<Reply>('ContainerStatus', { container_id: containerId })).status;
+  }
+
+  /** Asks it to end, and ends it when it has not after so many seconds. */
+  async stopContainer(containerId: string, graceS: number): Promise<void> {
+    const callMs = CALL_TIMEOUT_MS + graceS * 1_000;
+    await this.#call('StopContainer', { container_id: containerId, timeout: graceS }, callMs);
+  }
+
+  async removeContainer(containerId: string, graceS = 1): Promise<void> {
+    await this.stopContainer(containerId, graceS);
     await this.#call('RemoveContainer', { container_id: containerId });
   }
 

@@ -21,8 +21,9 @@ import { DaemonProcess } from './daemon-process.ts';
 import { isServing, readReport } from './debug-client.ts';
 
 const METADATA_PORT = 80;
-const OPENAPI_PORT = 8080;
-const API_SERVER_PORT = 6443;
+/** On every address of the node. */
+export const OPENAPI_PORT = 8080;
+export const API_SERVER_PORT = 6443;
 const SERVING_POLL_MS = 50;
 
 export type LabNodeOptions = {

@@ -5,7 +5,12 @@ import type { Netns } from '../netns/netns.ts';
 const TIMEOUT_MS = 60_000;
 
 /** Resolves with what it printed. Rejects with its own words when it fails or is not there. */
-export function runInside(netns: Netns, program: string, argv: readonly string[], input = ''): Promise<string> {
+export function runInside(
+  netns: Pick<Netns, 'command'>,
+  program: string,
+  argv: readonly string[],
+  input = '',
+): Promise<string> {
   const { command, args } = netns.command(program, argv);
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
