@@ -36,9 +36,8 @@ export function routeTo(host: Netlink, ip: string): Route | null {
   return host.routes(familyOf(ip), TABLE_MAIN).find(isIt) ?? null;
 }
 
-/** Every address the main table sends to this device. */
-export function addressesBehind(host: Netlink, link: Link): string[] {
-  const families: Family[] = [4, 6];
+/** Every address of these families that the main table sends to this device. The kernel walks the table for it, however long it is. */
+export function addressesBehind(host: Netlink, link: Link, families: readonly Family[] = [4, 6]): string[] {
   return families
     .flatMap((family) => host.routes(family, TABLE_MAIN, link.index))
     .map(({ destination }) => destination)

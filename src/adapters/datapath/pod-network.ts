@@ -65,8 +65,8 @@ export class PodNetwork {
   }
 
   /**
-   * Removes what the sandbox has: its devices, and the rules of its addresses, those told by the caller and those its device
-   * carries. What another sandbox has taken over (its route leads elsewhere) stays. Nothing there is success. Answers with the addresses
+   * Removes what the sandbox has: its devices, and the rules of its addresses, those told by the caller and, of a family the caller tells none of, those
+   * its device carries. What another sandbox has taken over (its route leads elsewhere) stays. Nothing there is success. Answers with the addresses
    * that nothing leads to any more.
    */
   detach(sandbox: Sandbox, ips: readonly string[]): readonly string[] {
@@ -75,17 +75,18 @@ export class PodNetwork {
     let ours: readonly string[] = [];
     try {
       const link = findHostVeth(host, device) ?? host.links().find((each) => isOwned(each, device)) ?? null;
-      const known = new Set([...ips, ...(link === null ? [] : addressesBehind(host, link))]);
+      const untold = ([4, 6] as const).filter((family) => !ips.some((ip) => familyOf(ip) === family));
+      const known = new Set([...ips, ...(link === null ? [] : addressesBehind(host, link, untold))]);
       ours = [...known].filter((ip) => {
         const route = routeTo(host, ip);
         return route === null || route.linkIndex === link?.index;
       });
       deletePodRules(host, ours);
       if (link !== null) host.apply([deleteLink(link)], GONE);
+      else this.#deletePodEnd(sandbox, device.podMac); // of a pair neither end outlives the other
     } finally {
       host.close();
     }
-    this.#deletePodEnd(sandbox, device.podMac);
     return ours;
   }
 

@@ -2,13 +2,16 @@
  * Which rules are a pod's, and how they are taken away so that nobody else's goes with them.
  *
  * A rule of ours is known by its shape alone. The kernel deletes the first rule that fits what a request names, and a request cannot say "and
- * asks for nothing more": so the list is read first, each rule is named with its table, and one that a stranger's comes before that would fit
- * as well stays. Of a list only what is about the addresses is decoded (cases/bugs B67: hosts have thousands of rules).
+ * asks for nothing more". So one glance at the list looks for a stranger's that would fit. Where there is none, as nearly always, ours are taken
+ * until nothing fits any more: that finds also what the glance has passed over while others changed theirs. Where there is one, the list is read until
+ * it stands still, each rule of ours is named with its table, and one that a stranger's comes before stays.
+ * Of a list only what is about the addresses is decoded, and nothing behind our priorities is read (cases/bugs B67: hosts have thousands of rules).
  */
+import { familyOf } from '../../core/ip.ts';
 import type { Netlink } from '../netlink/netlink.ts';
 import { TABLE_MAIN } from '../netlink/route.ts';
 import type { Rule } from '../netlink/rule.ts';
-import { deleteRule, ruleText } from '../netlink/wire/rule.ts';
+import { decodeRule, deleteRule, putBackRule, ruleText, takeRule } from '../netlink/wire/rule.ts';
 import { GONE } from './host-veth.ts';
 import { FROM_POD_PRIORITY, hostPrefix, TO_POD_PRIORITY } from './pod-plan.ts';
 import { ROUTE_TABLE_BASE } from './route-table.ts';
@@ -35,9 +38,71 @@ export function deletable(wanted: readonly Rule[], all: readonly Rule[]): readon
   });
 }
 
+/** So many rules of one shape are some error; they would be deleted for ever. */
+const COPIES_MAX = 1_000;
+
 /** Deletes our rules about these addresses, and all copies of them. Throws NetlinkError. */
 export function deletePodRules(host: Netlink, ips: readonly string[]): void {
   if (ips.length === 0) return;
+  const seen = host.rulesAtAGlance(ips, Math.max(TO_POD_PRIORITY, FROM_POD_PRIORITY))?.filter(fitsOurs);
+  if (seen === undefined || !seen.every(isOurPodRule) || !takeAll(host, ips, seen)) deleteNamed(host, ips);
+}
+
+/** Whatever it asks for beside the address: what a request that names one of our shapes may delete. */
+function fitsOurs({ priority, source, destination }: Rule): boolean {
+  if (priority === TO_POD_PRIORITY) return isHost(destination);
+  return priority === FROM_POD_PRIORITY && isHost(source);
+}
+
+/** Takes all that fits; false when a stranger's, which came after the glance or was passed over by it, was among it: that is back then. */
+function takeAll(host: Netlink, ips: readonly string[], seen: readonly Rule[]): boolean {
+  const counted = (shape: Shape): number => seen.filter((rule) => isOf(rule, shape)).length;
+  let left = [...new Set(ips)].flatMap(shapesOf).map((shape) => ({ shape, times: counted(shape) + 1 }));
+  for (let taken = 0; left.length > 0 && taken < COPIES_MAX * ips.length; ) {
+    const tries = left.flatMap(({ shape, times }) => Array.from({ length: times }, () => shape));
+    const outcomes = host.execute(tries.map(takeRule));
+    const failed = outcomes.find(({ error }) => error !== null && !GONE.includes(error.code));
+    if (failed?.error) throw failed.error;
+    const rules = outcomes.flatMap(({ error, data }) => (error === null ? data : []));
+    const strangers = rules.filter((body) => !isOurPodRule(decodeRule(body) ?? NO_RULE));
+    host.apply(strangers.map(putBackRule), ['EEXIST']);
+    if (strangers.length > 0) return false;
+    taken += rules.length;
+    const ended = new Set(tries.filter((_, at) => outcomes[at]?.error != null));
+    left = left.filter(({ shape }) => !ended.has(shape)).map(({ shape }) => ({ shape, times: 1 }));
+  }
+  return true;
+}
+
+type Shape = Pick<Rule, 'family' | 'priority'> & Partial<Pick<Rule, 'source' | 'destination'>>;
+
+function shapesOf(ip: string): readonly Shape[] {
+  const family = familyOf(ip);
+  return [
+    { family, priority: TO_POD_PRIORITY, destination: hostPrefix(ip) },
+    { family, priority: FROM_POD_PRIORITY, source: hostPrefix(ip) },
+  ];
+}
+
+function isOf(rule: Rule, { priority, source, destination }: Shape): boolean {
+  return (
+    rule.priority === priority && (source ? rule.source?.ip === source.ip : rule.destination?.ip === destination?.ip)
+  );
+}
+
+/** What no rule of ours looks like. */
+const NO_RULE: Rule = {
+  family: 4,
+  priority: 0,
+  table: 0,
+  source: null,
+  destination: null,
+  incoming: null,
+  mark: null,
+  narrower: true,
+};
+
+function deleteNamed(host: Netlink, ips: readonly string[]): void {
   const all = host.rulesAbout(ips);
   host.apply(deletable(all.filter(isOurPodRule), all).map(deleteRule), GONE);
 }

@@ -3,7 +3,7 @@ import { EINTR, ENOBUFS, EPROTO } from './errno.ts';
 import type { Libc } from './libc.ts';
 import { inNamespace } from './namespace.ts';
 import { NetlinkError } from './netlink-error.ts';
-import { decodeMessages, encodeRequest, isDump, type Message, type Request } from './wire/message.ts';
+import { decodeMessages, encodeRequest, endOfDump, isDump, type Message, type Request } from './wire/message.ts';
 
 const AF_NETLINK = 16;
 const SOCK_RAW_CLOEXEC = 3 | 0o2000000;
@@ -113,6 +113,25 @@ export class NetlinkSocket {
     return [...all.values()];
   }
 
+  /**
+   * One reading of a list, shown as the datagrams come: nothing is decoded or copied here, since of a list that grows with the node a caller wants a few
+   * entries. `look` answers whether it has seen enough: the rest is never made then, and the socket is good for nothing but closing. What it is shown
+   * is used again afterwards. False when the reading was not whole.
+   */
+  glance(request: Request, look: (datagram: Buffer) => 'enough' | 'more'): boolean {
+    if (!isDump(request)) throw new TypeError(`${request.operation} is no dump`);
+    this.#sequence += 1;
+    this.#send(encodeRequest(request, this.#sequence), request);
+    for (;;) {
+      const size = this.#receiveBytes();
+      if (size <= 0) return false;
+      const datagram = this.#buffer.subarray(0, size);
+      const end = endOfDump(datagram);
+      if (end === 'failed') return false;
+      if (look(datagram) === 'enough' || end === 'whole') return true;
+    }
+  }
+
   #executeBatch(requests: readonly Request[]): Outcome[] {
     const first = this.#sequence + 1;
     this.#sequence += requests.length;
@@ -170,13 +189,18 @@ export class NetlinkSocket {
 
   /** `empty`: nothing is queued; `dropped`: the kernel had no room for some answer and says so once. */
   #receive(): Message[] | 'empty' | 'dropped' {
+    const size = this.#receiveBytes();
+    if (size === -ENOBUFS) return 'dropped';
+    return size <= 0 ? 'empty' : decodeMessages(this.#buffer.subarray(0, size));
+  }
+
+  /** The size of what is in the buffer now, or the negated errno. */
+  #receiveBytes(): number {
     for (;;) {
       const size = this.#libc.recv(this.#fd, this.#buffer, MSG_DONTWAIT | MSG_TRUNC);
       if (size === -EINTR) continue;
-      if (size === -ENOBUFS) return 'dropped';
-      if (size <= 0) return 'empty';
       if (size > RECEIVE_BYTES) throw new NetlinkError(EPROTO, 'receive', 'netlink', `a datagram of ${size} bytes`);
-      return decodeMessages(this.#buffer.subarray(0, size));
+      return size;
     }
   }
 }

@@ -15,7 +15,7 @@ import type { Request } from './wire/message.ts';
 import { decodeNeighbour, dumpNeighbours } from './wire/neighbour.ts';
 import { decodeQdisc, dumpQdiscs } from './wire/qdisc.ts';
 import { decodeRoute, dumpRoutes, matchRoute } from './wire/route.ts';
-import { decodeRule, dumpRules } from './wire/rule.ts';
+import { beginsBeyond, decodeRule, dumpRules, rulesNaming } from './wire/rule.ts';
 
 /**
  * The kernel's links, addresses, routes, rules and neighbours of one network namespace.
@@ -24,10 +24,14 @@ import { decodeRule, dumpRules } from './wire/rule.ts';
  * synchronous and takes well under a millisecond for a node's worth of pods. Errors are NetlinkError.
  */
 export class Netlink {
+  readonly #libc: Libc;
+  readonly #netnsFd: number | null;
   readonly #socket: NetlinkSocket;
 
   /** In the caller's namespace, or in the one behind `netnsFd`. */
   constructor(libc: Libc, netnsFd: number | null = null) {
+    this.#libc = libc;
+    this.#netnsFd = netnsFd;
     this.#socket = new NetlinkSocket(libc, netnsFd);
   }
 
@@ -92,20 +96,37 @@ export class Netlink {
 
   /** Those whose source or destination is exactly one of these addresses, in the kernel's order; what names none of them is not decoded. */
   rulesAbout(ips: readonly string[]): Rule[] {
-    const families = new Set(ips.map(familyOf));
-    return [...families].flatMap((family) => {
-      const about = new Set(ips.filter((ip) => familyOf(ip) === family));
-      const bytes = [...about].map((ip) => Buffer.from(ipBytes(ip)));
+    return byFamily(ips).flatMap(([family, about]) => {
+      const bytes = about.map((ip) => Buffer.from(ipBytes(ip)));
       return this.#listByPosition(dumpRules(family))
         .filter((body) => bytes.some((one) => body.includes(one)))
         .map(decodeRule)
         .filter((rule) => rule !== null)
-        .filter(({ source, destination }) =>
-          [source, destination].some(
-            (end) => end !== null && about.has(end.ip) && end.prefix === 8 * ipBytes(end.ip).length,
-          ),
-        );
+        .filter((rule) => isAbout(rule, about));
     });
+  }
+
+  /**
+   * The same up to a priority, of one reading, which may have passed over some while others change theirs; null where none was whole. On a socket
+   * of its own: the rest of the list is left unread.
+   */
+  rulesAtAGlance(ips: readonly string[], lastPriority: number): Rule[] | null {
+    const found: Rule[] = [];
+    for (const [family, about] of byFamily(ips)) {
+      const bytes = about.map((ip) => Buffer.from(ipBytes(ip)));
+      const socket = new NetlinkSocket(this.#libc, this.#netnsFd);
+      try {
+        const whole = socket.glance(dumpRules(family), (datagram) => {
+          if (beginsBeyond(datagram, lastPriority)) return 'enough';
+          found.push(...rulesNaming(bytes, datagram).filter((rule) => isAbout(rule, about)));
+          return 'more';
+        });
+        if (!whole) return null;
+      } finally {
+        socket.close();
+      }
+    }
+    return found;
   }
 
   neighbours(family: Family, linkIndex: number): Neighbour[] {
@@ -139,6 +160,18 @@ export class Netlink {
     if (body === undefined) throw new NetlinkError(ENOBUFS, request.operation, request.object, 'no answer came');
     return decodeLink(body);
   }
+}
+
+function byFamily(ips: readonly string[]): (readonly [Family, readonly string[]])[] {
+  return ([4, 6] as const)
+    .map((family) => [family, [...new Set(ips.filter((ip) => familyOf(ip) === family))]] as const)
+    .filter(([, about]) => about.length > 0);
+}
+
+function isAbout({ source, destination }: Rule, ips: readonly string[]): boolean {
+  return [source, destination].some(
+    (end) => end !== null && ips.includes(end.ip) && end.prefix === 8 * ipBytes(end.ip).length,
+  );
 }
 
 /** A strict dump of a table, or of a family, that the kernel does not have answers ENOENT or EAFNOSUPPORT: empty. */

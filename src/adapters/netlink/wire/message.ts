@@ -8,6 +8,7 @@ const HEADER_BYTES = 16;
 const NLMSG_ERROR = 2;
 const NLMSG_DONE = 3;
 const NLMSGERR_ATTR_MSG = 1;
+const DONE_BYTES = HEADER_BYTES + 4;
 
 const NLM_F_REQUEST = 0x1;
 const NLM_F_ACK = 0x4;
@@ -15,6 +16,7 @@ export const NLM_F_DUMP_INTR = 0x10;
 const NLM_F_CAPPED = 0x100;
 const NLM_F_ACK_TLVS = 0x200;
 
+export const ECHO = 0x8;
 export const DUMP = 0x300;
 export const REPLACE = 0x100;
 export const EXCLUSIVE = 0x200;
@@ -58,6 +60,31 @@ export function encodeRequest(request: Request, sequence: number): Buffer {
 /** Only GET requests read these bits as "dump"; elsewhere they are REPLACE and EXCLUSIVE. */
 export function isDump(request: Request): boolean {
   return request.dump === true || ((request.type & 3) === 2 && (request.flags & DUMP) === DUMP);
+}
+
+/** Where each message of a datagram begins and ends, header included. */
+export function* messageBounds(datagram: Buffer): Generator<{ readonly at: number; readonly end: number }> {
+  for (let at = 0; at + HEADER_BYTES <= datagram.length; ) {
+    const size = datagram.readUInt32LE(at);
+    if (size < HEADER_BYTES || at + size > datagram.length) return;
+    yield { at, end: at + size };
+    at += align(size);
+  }
+}
+
+/** What follows the header of the message that begins there. */
+export const bodyAt = (datagram: Buffer, at: number, end: number): Buffer => datagram.subarray(at + HEADER_BYTES, end);
+
+/**
+ * Whether a list ends with this datagram, read off its last message, NLMSG_DONE, without a walk through those before; `failed` when the kernel
+ * says so. An interrupted list is none that is whole.
+ */
+export function endOfDump(datagram: Buffer): 'whole' | 'failed' | null {
+  if (datagram.length >= HEADER_BYTES && datagram.readUInt16LE(4) === NLMSG_ERROR) return 'failed';
+  const at = datagram.length - DONE_BYTES;
+  if (at < 0 || datagram.readUInt32LE(at) !== DONE_BYTES || datagram.readUInt16LE(at + 4) !== NLMSG_DONE) return null;
+  const interrupted = (datagram.readUInt16LE(at + 6) & NLM_F_DUMP_INTR) !== 0;
+  return interrupted || datagram.readInt32LE(at + HEADER_BYTES) !== 0 ? 'failed' : 'whole';
 }
 
 /** Splits one datagram. Bodies are copies: the receive buffer is used again. */

@@ -3,7 +3,7 @@ import { type Family, ipBytes, ipFromBytes } from '../../../core/ip.ts';
 import type { NewRule, Rule, RuleMatch } from '../rule.ts';
 import { attribute, attributes, textAttribute, textOf, u32Attribute, u32Of } from './attribute.ts';
 import { afOf, familyOfAf } from './family.ts';
-import { CREATE, DUMP, EXCLUSIVE, type Request } from './message.ts';
+import { bodyAt, CREATE, DUMP, ECHO, EXCLUSIVE, messageBounds, type Request } from './message.ts';
 
 const RTM_NEWRULE = 32;
 const RTM_DELRULE = 33;
@@ -29,6 +29,44 @@ export function addRule(rule: NewRule): Request {
 /** Deletes the first rule that matches; ENOENT when none does. */
 export function deleteRule(match: RuleMatch): Request {
   return write(RTM_DELRULE, 0, match, 'delete rule');
+}
+
+/**
+ * Deletes the first rule that looks up a table, whichever, and matches; ENOENT when none does. What was deleted comes back as the answer's data.
+ * Source: net/core/fib_rules.c, notify_rule_change with NLM_F_ECHO.
+ */
+export function takeRule(match: Omit<RuleMatch, 'table'>): Request {
+  const request = deleteRule(match);
+  const body = Buffer.from(request.body);
+  body[7] = FR_ACT_TO_TBL;
+  return { ...request, body, flags: ECHO };
+}
+
+/** Puts back what takeRule() has answered with, behind those of its priority. */
+export function putBackRule(taken: Buffer): Request {
+  return { type: RTM_NEWRULE, flags: CREATE, body: taken, operation: 'put back rule', object: 'as it was' };
+}
+
+/** Of a list's datagram the rules whose bytes have one of these addresses' in them; no other is decoded, and none that looks up no table. */
+export function rulesNaming(addresses: readonly Buffer[], datagram: Buffer): Rule[] {
+  const found: Rule[] = [];
+  if (!addresses.some((one) => datagram.includes(one))) return found;
+  for (const { at, end } of messageBounds(datagram)) {
+    const body = bodyAt(datagram, at, end);
+    if (!addresses.some((one) => body.includes(one))) continue;
+    const rule = decodeRule(body);
+    if (rule !== null) found.push(rule);
+  }
+  return found;
+}
+
+/** Whether all rules of the datagram, and therefore all that follow, have a later priority. */
+export function beginsBeyond(datagram: Buffer, priority: number): boolean {
+  for (const { at, end } of messageBounds(datagram)) {
+    const first = u32Of(attributes(bodyAt(datagram, at, end), HEADER_BYTES).get(FRA_PRIORITY)) ?? 0;
+    return first > priority;
+  }
+  return false;
 }
 
 export function dumpRules(family: Family): Request {
