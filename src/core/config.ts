@@ -211,7 +211,8 @@ function issuesOf(issue: z.core.$ZodIssue): ConfigIssue[] {
 
 /** A key that differs by a letter or two was probably meant. */
 function meant(key: string): string {
-  const near = keyNames.find((name) => distance(name, key) <= 2);
+  // Cheaper than the distance, and a key of others may be long: lengths that differ by more are no slip of the pen.
+  const near = keyNames.find((name) => Math.abs(name.length - key.length) <= 2 && distance(name, key) <= 2);
   return near === undefined ? '' : `; is ${near} meant?`;
 }
 
