@@ -2,7 +2,7 @@
 import { readdirSync, statSync } from 'node:fs';
 
 const results = ['dist/enactord.js', 'dist/enactor.js', 'dist/enactor-cni'];
-const sources = ['src', 'actors', 'statecharts', '.ci/build.ts', 'package-lock.json'];
+const sources = ['src', 'actors', 'statecharts', '.ci/build.ts', '.ci/plugin-build.ts', 'package-lock.json'];
 
 const changedMs = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 const below = (path: string): string[] =>

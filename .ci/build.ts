@@ -4,11 +4,11 @@
  *
  * Everything is made aside and then renamed into place, so that what runs from dist/ meanwhile never finds a file missing.
  */
-import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { build } from 'esbuild';
 import { NATIVE_PACKAGES } from './image/recipe.ts';
 import { pageBuild } from './page-build.ts';
+import { buildPlugin } from './plugin-build.ts';
 
 const next = `dist/.next-${process.pid}`;
 const programs = { enactord: 'src/daemon/main.ts', enactor: 'src/cli/main.ts', simulate: 'src/simulation/main.ts' };
@@ -39,21 +39,7 @@ try {
   for (const proto of ['grpc/rpc.proto', 'grpc/node.proto', 'grpc/tracing.proto', 'device-plugin/deviceplugin.proto'])
     copyFileSync(`src/adapters/${proto}`, `${next}/${proto.split('/')[1]}`);
 
-  // Whoever runs the plugin chooses its directory: what lies there (.env, bunfig.toml) is nothing to it.
-  const alone = ['--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'];
-  const compile = [
-    'build',
-    '--compile',
-    '--minify',
-    '--bytecode',
-    ...alone,
-    '--external',
-    'koffi',
-    'src/plugin/main.ts',
-  ];
-  execFileSync(process.execPath, [...compile, '--outfile', `${next}/enactor-cni`], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
+  await buildPlugin(`${next}/enactor-cni`);
 
   const made = readdirSync(next);
   for (const file of made) renameSync(`${next}/${file}`, `dist/${file}`);

@@ -145,7 +145,8 @@ function ipvlanIn(json: Json): boolean {
 const NODE_LOCAL_DNS = '169.254.20.10/32';
 
 function hostStackCidrs(json: Json): readonly string[] {
-  const list = json.host_stack_cidrs ?? [NODE_LOCAL_DNS];
+  const list = json.host_stack_cidrs ?? null;
+  if (list === null) return [NODE_LOCAL_DNS];
   if (!Array.isArray(list)) throw invalidKey('host_stack_cidrs', 'is no list');
   for (const text of list)
     try {

@@ -3,7 +3,7 @@
  * no more than it calls and writes with writeSync. Source: facts/ground, plugin start-up.
  */
 import { writeSync } from 'node:fs';
-import { postOverBun } from '../adapters/http/post-bun.ts';
+import { postOverStreams } from '../adapters/http/post-streams.ts';
 import { openBunLibc } from '../adapters/netlink/libc-bun.ts';
 import { CNI_CODE, CniError, cniErrorOf, errorObject } from './cni-error.ts';
 import { NEWEST_VERSION } from './cni-version.ts';
@@ -55,7 +55,7 @@ process.on('unhandledRejection', fail);
 runPlugin({
   env: process.env,
   readStdin,
-  post: postOverBun,
+  post: postOverStreams(openBunLibc()),
   datapath: () => hostDatapath(openBunLibc()),
   nowMs: Date.now,
   signal: stop.signal,

@@ -42,14 +42,13 @@ export class PodNetwork {
     const undo: Request[] = [];
     const ruled: string[] = [];
     try {
-      if (namespace.netlink.linkByName(plan.sandbox.ifName) !== null) throw taken(plan.sandbox.ifName, namespace.path);
       if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
       const hostName = this.#freeHostName(host, plan, namespace);
       const hostLink = this.#createVeth(host, plan, hostName, namespace, undo);
       this.#prepareDevices(plan, hostName, namespace);
       deletePodRules(host, plan.ips);
       this.#addHostObjects(host, plan, hostLink, ruled);
-      this.#addPodObjects(namespace.netlink, plan);
+      this.#addPodObjects(namespace.netlink, plan, hostLink.peerIndex);
       if (!namespace.isCurrent()) throw new EnactorError('device', `network namespace ${namespace.path} is gone`);
       return { hostName, hostMac: plan.device.hostMac, podMac: plan.device.podMac };
     } catch (error) {
@@ -122,7 +121,12 @@ export class PodNetwork {
       createVeth({ name, mac: device.hostMac, mtu, peer, peerNetnsFd: namespace.fd }),
       getLinkByName(name),
     ]);
-    if (created?.error && !isUnknown(created.error)) throw created.error;
+    if (created?.error && !isUnknown(created.error)) {
+      // Of its two names one may be taken, and of the pod's the caller has words of its own.
+      if (created.error.code === 'EEXIST' && namespace.netlink.linkByName(sandbox.ifName) !== null)
+        throw taken(sandbox.ifName, namespace.path);
+      throw created.error;
+    }
     const link = got?.data[0] === undefined ? host.linkByName(name) : decodeLink(got.data[0]);
     if (link === null || !isOwned(link, device))
       throw created?.error ?? new EnactorError('device', `${name} vanished as it was made`);
@@ -132,21 +136,29 @@ export class PodNetwork {
 
   #prepareDevices(plan: PodPlan, hostName: string, namespace: PodNamespace): void {
     const dual = plan.ips.some((ip) => familyOf(ip) === 6);
-    ensureSysctls(hostSysctls(hostName, dual));
-    if (dual) inNamespace(this.#libc, namespace.fd, () => ensureSysctls(podSysctls(plan.sandbox.ifName)));
+    if (!dual) return;
+    ensureSysctls(hostSysctls6(hostName));
+    inNamespace(this.#libc, namespace.fd, () => ensureSysctls(podSysctls(plan.sandbox.ifName)));
   }
 
   /** `ruled`: the addresses that have got rules, or may have. */
   #addHostObjects(host: Netlink, plan: PodPlan, link: Link, ruled: string[]): void {
-    host.apply([setLink(link.index, { up: true, alias: plan.device.alias }), ...queues(plan.onHost.queue, link)]);
+    const ipv4 = { forwarding: true, rpFilter: notStrict(readSysctl(ALL_RP_FILTER)) };
+    const device = [
+      setLink(link.index, { up: true, alias: plan.device.alias, ipv4 }),
+      ...queues(plan.onHost.queue, link),
+    ];
     const routes = plan.onHost.routes.map((route) => ({ ...route, linkIndex: link.index }));
     const rules = plan.onHost.rules;
-    const outcomes = host.execute([...routes.map(addRoute), ...rules.map(addRule)]);
+    const all = host.execute([...device, ...routes.map(addRoute), ...rules.map(addRule)]);
+    const outcomes = all.slice(device.length);
     rules.forEach((rule, index) => {
       const ip = (rule.source ?? rule.destination)?.ip;
       const error = outcomes[routes.length + index]?.error ?? null;
       if ((error === null || isUnknown(error)) && ip !== undefined) ruled.push(ip);
     });
+    const notReady = all.slice(0, device.length).find(({ error }) => error !== null);
+    if (notReady?.error) throw notReady.error;
     routes.forEach((route, index) => {
       const error = outcomes[index]?.error ?? null;
       if (error === null) return;
@@ -172,13 +184,15 @@ export class PodNetwork {
     host.apply([deleteRoute({ ...stale, destination: hostPrefix(ip) })], GONE);
   }
 
-  #addPodObjects(pod: Netlink, plan: PodPlan): void {
-    const link = pod.linkByName(plan.sandbox.ifName);
-    if (link === null) throw new EnactorError('device', `${plan.sandbox.ifName} vanished from the pod's namespace`);
-    const on = { linkIndex: link.index };
+  /** `told`: its end's index there, of which the host's end knows. */
+  #addPodObjects(pod: Netlink, plan: PodPlan, told: number | null): void {
+    const index = told ?? pod.linkByName(plan.sandbox.ifName)?.index;
+    if (index === undefined)
+      throw new EnactorError('device', `${plan.sandbox.ifName} vanished from the pod's namespace`);
+    const on = { linkIndex: index };
     pod.apply([
-      setLink(link.index, { up: true }),
-      ...queues(plan.inPod.queue, link),
+      setLink(index, { up: true }),
+      ...queues(plan.inPod.queue, { index }),
       ...plan.inPod.addrs.map((addr) => addAddr({ ...addr, ...on })),
       ...plan.inPod.neighbours.map((neighbour) => setNeighbour({ ...neighbour, ...on })),
       ...plan.inPod.routes.map((route) => addRoute({ ...route, ...on })),
@@ -208,19 +222,22 @@ export function hostSysctls(device: string, dual: boolean): Sysctl[] {
     deviceSysctl(4, device, 'forwarding', 1),
     deviceSysctl(4, device, 'rp_filter', notStrict(readSysctl(ALL_RP_FILTER))),
   ];
-  const ipv6 = [
+  return dual ? [...ipv4, ...hostSysctls6(device)] : ipv4;
+}
+
+function hostSysctls6(device: string): Sysctl[] {
+  return [
     deviceSysctl(6, device, 'disable_ipv6', 0),
     deviceSysctl(6, device, 'accept_ra', 0),
     deviceSysctl(6, device, 'forwarding', 1),
   ];
-  return dual ? [...ipv4, ...ipv6] : ipv4;
 }
 
 function podSysctls(ifName: string): Sysctl[] {
   return [deviceSysctl(6, ifName, 'disable_ipv6', 0), deviceSysctl(6, ifName, 'accept_ra', 0)];
 }
 
-function queues(queue: Bucket | null, { index: linkIndex }: Link): Request[] {
+function queues(queue: Bucket | null, { index: linkIndex }: Pick<Link, 'index'>): Request[] {
   return queue === null ? [] : [replaceTokenBucket({ linkIndex, ...queue })];
 }
 

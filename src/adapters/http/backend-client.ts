@@ -1,8 +1,8 @@
 /**
  * The daemon's methods as JSON over HTTP/1.1 on a unix socket: the unary form of the Connect protocol.
  *
- * What carries the bytes is handed in (post-bun.ts in the compiled plugin, post-node.ts under Node), since Bun's own fetch
- * costs a third of what node:http does. Source: connectrpc.com/docs/protocol, unary requests; facts/ground, plugin start-up.
+ * What carries the bytes is handed in (post-streams.ts in the compiled plugin, post-node.ts under Node), since node:http and
+ * Bun's own fetch cost the plugin more than the call. Source: connectrpc.com/docs/protocol, unary requests; facts/ground, plugin start-up.
  */
 import { innerTimeoutMs, socketPathProblem } from '../../core/limits.ts';
 import { type BackendMethod, type BackendMethods, serviceOf } from '../../core/wire.ts';

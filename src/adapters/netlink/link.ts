@@ -25,6 +25,8 @@ export type LinkChange = {
   /** At most 255 bytes. */
   readonly alias?: string;
   readonly group?: number;
+  /** Settings of IPv4 on the device (/proc/sys/net/ipv4/conf). */
+  readonly ipv4?: { readonly forwarding: boolean; readonly rpFilter: number };
   /** Moves the device into that namespace. */
   readonly netnsFd?: number;
 };

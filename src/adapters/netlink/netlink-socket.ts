@@ -115,20 +115,21 @@ export class NetlinkSocket {
 
   /**
    * One reading of a list, shown as the datagrams come: nothing is decoded or copied here, since of a list that grows with the node a caller wants a few
-   * entries. `look` answers whether it has seen enough: the rest is never made then, and the socket is good for nothing but closing. What it is shown
-   * is used again afterwards. False when the reading was not whole.
+   * entries. `look` answers whether it has seen enough: the rest is never made then. What it is shown is used again afterwards. Unless the answer is
+   * `whole` the socket is good for nothing but closing.
    */
-  glance(request: Request, look: (datagram: Buffer) => 'enough' | 'more'): boolean {
+  glance(request: Request, look: (datagram: Buffer) => 'enough' | 'more'): 'whole' | 'enough' | 'broken' {
     if (!isDump(request)) throw new TypeError(`${request.operation} is no dump`);
     this.#sequence += 1;
     this.#send(encodeRequest(request, this.#sequence), request);
     for (;;) {
       const size = this.#receiveBytes();
-      if (size <= 0) return false;
+      if (size <= 0) return 'broken';
       const datagram = this.#buffer.subarray(0, size);
       const end = endOfDump(datagram);
-      if (end === 'failed') return false;
-      if (look(datagram) === 'enough' || end === 'whole') return true;
+      if (end === 'failed') return 'broken';
+      if (look(datagram) === 'enough') return end === 'whole' ? 'whole' : 'enough';
+      if (end === 'whole') return 'whole';
     }
   }
 

@@ -26,7 +26,7 @@ import { beginsBeyond, decodeRule, dumpRules, rulesNaming } from './wire/rule.ts
 export class Netlink {
   readonly #libc: Libc;
   readonly #netnsFd: number | null;
-  readonly #socket: NetlinkSocket;
+  #socket: NetlinkSocket;
 
   /** In the caller's namespace, or in the one behind `netnsFd`. */
   constructor(libc: Libc, netnsFd: number | null = null) {
@@ -107,24 +107,23 @@ export class Netlink {
   }
 
   /**
-   * The same up to a priority, of one reading, which may have passed over some while others change theirs; null where none was whole. On a socket
-   * of its own: the rest of the list is left unread.
+   * The same up to a priority, of one reading, which may have passed over some while others change theirs; null where none was whole. Where the rest of
+   * the list is left unread a new socket takes the old one's place, in the namespace in which the caller is: only for conversations with that.
    */
   rulesAtAGlance(ips: readonly string[], lastPriority: number): Rule[] | null {
     const found: Rule[] = [];
     for (const [family, about] of byFamily(ips)) {
       const bytes = about.map((ip) => Buffer.from(ipBytes(ip)));
-      const socket = new NetlinkSocket(this.#libc, this.#netnsFd);
-      try {
-        const whole = socket.glance(dumpRules(family), (datagram) => {
-          if (beginsBeyond(datagram, lastPriority)) return 'enough';
-          found.push(...rulesNaming(bytes, datagram).filter((rule) => isAbout(rule, about)));
-          return 'more';
-        });
-        if (!whole) return null;
-      } finally {
-        socket.close();
+      const seen = this.#socket.glance(dumpRules(family), (datagram) => {
+        if (beginsBeyond(datagram, lastPriority)) return 'enough';
+        found.push(...rulesNaming(bytes, datagram).filter((rule) => isAbout(rule, about)));
+        return 'more';
+      });
+      if (seen !== 'whole') {
+        this.#socket.close();
+        this.#socket = new NetlinkSocket(this.#libc, this.#netnsFd);
       }
+      if (seen === 'broken') return null;
     }
     return found;
   }

@@ -15,6 +15,7 @@ const IFLA_LINK = 5;
 const IFLA_LINKINFO = 18;
 const IFLA_IFALIAS = 20;
 const IFLA_GROUP = 27;
+const IFLA_AF_SPEC = 26;
 const IFLA_NET_NS_FD = 28;
 const IFLA_EXT_MASK = 29;
 const IFLA_INFO_KIND = 1;
@@ -22,6 +23,11 @@ const IFLA_INFO_DATA = 2;
 const VETH_INFO_PEER = 1;
 const IPVLAN_MODE = 1;
 const IPVLAN_MODE_L2 = 0;
+
+const AF_INET = 2;
+const IFLA_INET_CONF = 1;
+/** Source: linux/ip.h, IPV4_DEVCONF_*. */
+const [DEVCONF_FORWARDING, DEVCONF_RP_FILTER] = [1, 8];
 
 const IFF_UP = 0x1;
 const IFF_LOOPBACK = 0x8;
@@ -76,6 +82,7 @@ export function setLink(index: number, change: LinkChange): Request {
   if (change.mtu !== undefined) parts.push(u32Attribute(IFLA_MTU, change.mtu));
   if (change.alias !== undefined) parts.push(attribute(IFLA_IFALIAS, aliasBytes(change.alias)));
   if (change.group !== undefined) parts.push(u32Attribute(IFLA_GROUP, change.group));
+  if (change.ipv4 !== undefined) parts.push(attribute(IFLA_AF_SPEC, attribute(AF_INET, ipv4Conf(change.ipv4))));
   if (change.netnsFd !== undefined) parts.push(u32Attribute(IFLA_NET_NS_FD, change.netnsFd));
   return {
     type: RTM_NEWLINK,
@@ -83,9 +90,15 @@ export function setLink(index: number, change: LinkChange): Request {
     body: Buffer.concat(parts),
     operation: 'set link',
     object: `${index} ${Object.entries(change)
-      .map(([key, value]) => `${key}=${value}`)
+      .map(([key, value]) => `${key}=${typeof value === 'object' ? JSON.stringify(value) : value}`)
       .join(' ')}`,
   };
+}
+
+/** Source: net/ipv4/devinet.c, inet_set_link_af. */
+function ipv4Conf({ forwarding, rpFilter }: NonNullable<LinkChange['ipv4']>): Buffer {
+  const settings = [u32Attribute(DEVCONF_FORWARDING, forwarding ? 1 : 0), u32Attribute(DEVCONF_RP_FILTER, rpFilter)];
+  return attribute(IFLA_INET_CONF, Buffer.concat(settings));
 }
 
 export function deleteLink(link: Pick<Link, 'index' | 'name'>): Request {
