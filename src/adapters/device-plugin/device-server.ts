@@ -17,6 +17,7 @@ import {
   status,
 } from '@grpc/grpc-js';
 import type { EniDevices } from '../../core/eni-devices.ts';
+import { plainAuthority } from '../grpc/plain-authority.ts';
 import { type Device, devicePluginService } from './kubelet-services.ts';
 
 export const PLUGIN_OPTIONS = { pre_start_required: false, get_preferred_allocation_available: true } as const;
@@ -62,7 +63,7 @@ export class DeviceServer {
       PreStartContainer: answer(empty),
     });
     const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-    this.listener = createServer((socket) => injector.injectConnection(socket));
+    this.listener = createServer((socket) => injector.injectConnection(plainAuthority(socket)));
     this.#destroy = () => {
       injector.destroy();
       server.forceShutdown();

@@ -12,6 +12,7 @@ import type { BackendMethod } from '../../core/wire.ts';
 import type { Backend } from '../../ports/backend.ts';
 import type { Log } from '../../ports/log.ts';
 import { dispatch, isBackendMethod, REQUEST_MAX_BYTES } from '../http/dispatcher.ts';
+import { plainAuthority } from './plain-authority.ts';
 import { backendService, nodeServiceDefinition, tracingService } from './service.ts';
 import type { Tracing } from './tracing.ts';
 import { tracingHandlers } from './tracing-handlers.ts';
@@ -34,7 +35,7 @@ export function grpcServer(backend: Backend, log: Log, tracing: Tracing | null =
   }
   if (tracing !== null) server.addService(tracingService(), tracingHandlers(tracing));
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const listener = createServer((socket) => injector.injectConnection(socket));
+  const listener = createServer((socket) => injector.injectConnection(plainAuthority(socket)));
   return {
     listener,
     destroy() {
