@@ -13,7 +13,7 @@ const FRAME_MAX_BYTES = 16_384;
 export class ClientFrames {
   /** Bytes that pass as they are. */
   #passing = PREFACE_BYTES;
-  #held = Buffer.alloc(0);
+  #held: Buffer = Buffer.alloc(0);
 
   /** The bytes that may go on now. */
   read(chunk: Buffer): Buffer[] {
