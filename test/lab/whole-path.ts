@@ -483,7 +483,7 @@ export class Middleman {
   }
 
   static async open(
-    runtime: Runtime,
+    runtime: { readonly node: Pick<LabNode, 'dir' | 'jsonSocket'> },
     {
       answered = async () => {},
       asked = (text) => text,

@@ -25,6 +25,15 @@ export type CriPod = {
   readonly containerId: string;
 };
 
+export type CriPodOptions = Omit<LabPodOptions, 'hostPorts'> & {
+  /** Of the containers' logs, as the runtime sees it. */
+  readonly logDirectory?: string;
+  /** How often the sandbox is tried, as the kubelet goes on trying; once if not told. */
+  readonly tries?: number;
+  /** Told of each try that failed; the next one is made when it resolves. */
+  readonly failed?: (error: Error) => Promise<void>;
+};
+
 export class CriNode {
   readonly node: LabNode;
   readonly containerd: Containerd;
@@ -53,10 +62,15 @@ export class CriNode {
     return new CriNode(lab, node, containerd);
   }
 
+  /** With a runtime that somebody else has started, and ends. */
+  static on(lab: Lab, node: LabNode, containerd: Containerd): CriNode {
+    return new CriNode(lab, node, containerd);
+  }
+
   /** Makes the pod's object, sandbox and one container that says which source address it was reached from. */
   async startPod(
     name: string,
-    { labels = {}, annotations = {}, resources = {} }: Omit<LabPodOptions, 'hostPorts'> = {},
+    { labels = {}, annotations = {}, resources = {}, tries = 1, logDirectory = '', failed }: CriPodOptions = {},
   ): Promise<CriPod> {
     const { cri } = this.containerd;
     const { metadata } = this.#lab.api.lifecycle.create(pods(), NAMESPACE, {
@@ -68,7 +82,16 @@ export class CriNode {
         containers: [{ name: 'web', image: BUSYBOX_IMAGE, resources: { limits: resources } }],
       },
     });
-    const sandboxId = await cri.runPodSandbox({ namespace: NAMESPACE, name, uid: metadata.uid });
+    const sandbox = async (attempt: number): Promise<string> => {
+      try {
+        return await cri.runPodSandbox({ namespace: NAMESPACE, name, uid: metadata.uid }, { attempt, logDirectory });
+      } catch (error) {
+        await failed?.(error as Error);
+        if (attempt + 1 >= tries) throw error;
+        return sandbox(attempt + 1);
+      }
+    };
+    const sandboxId = await sandbox(0);
     const { ip, additionalIps } = await cri.sandboxStatus(sandboxId);
     const containerId = await cri.runContainer(sandboxId, 'web', BUSYBOX_IMAGE, WEB_COMMAND);
     const ips = [ip, ...additionalIps];

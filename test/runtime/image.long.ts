@@ -1,6 +1,6 @@
 /**
  * The image that `npm run image` makes, in a real containerd as the DaemonSet would run it: read-only root, every capability dropped but those of the manifest,
- * the node's network. Its programs start, the plugin answers, and nothing in it can be written. (The whole life of a node in it is `npm run e2e`, to come.)
+ * the node's network. Its programs start, the plugin answers, and nothing in it can be written. (The whole life of a node in it is `npm run e2e`.)
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -31,7 +31,9 @@ export function runInside(
       if (code === 0) resolve(stdout);
       else
         reject(
-          new Error(`${program} ${argv.join(' ')} ended with ${code ?? signal}: ${stderr.trim().slice(0, 1_000)}`),
+          new Error(
+            `${program} ${argv.join(' ')} ended with ${code ?? signal}: ${(stderr.trim() || stdout.trim()).slice(0, 1_000)}`,
+          ),
         );
     });
     child.stdin.on('error', () => {});

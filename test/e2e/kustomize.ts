@@ -1,0 +1,70 @@
+/**
+ * What `kubectl kustomize` gives for the kustomizations of deploy/, as objects: resources, namespace and images. A key that it does not know is an
+ * error, so that a kustomization never says something that is not tried.
+ * Source: kustomize, "The Kustomization File": resources, namespace, images; a folder's own transformations come after those of what it names.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadAllYaml, type V1ConfigMap, type V1DaemonSet, type V1PodSpec } from '@kubernetes/client-node';
+import { load } from 'js-yaml';
+
+export type Rendered = {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; namespace?: string };
+};
+
+export type ImageRule = { readonly name: string; readonly newName?: string; readonly newTag?: string };
+
+type Kustomization = {
+  readonly namespace?: string;
+  readonly resources?: readonly string[];
+  readonly images?: readonly ImageRule[];
+};
+
+const KNOWN: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'namespace', 'resources', 'images']);
+const CLUSTER_WIDE = /^(ClusterRole|ClusterRoleBinding|ValidatingAdmissionPolicy|ValidatingAdmissionPolicyBinding)$/;
+
+/** Throws Error for a file that is not there, or a key that is not known. */
+export function render(folder: string): readonly Rendered[] {
+  const kustomization = load(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as Kustomization;
+  const unknown = Object.keys(kustomization).find((key) => !KNOWN.has(key));
+  if (unknown !== undefined) throw new Error(`${folder}/kustomization.yaml: ${unknown} is not rendered here`);
+  const { namespace, resources = [], images = [] } = kustomization;
+  const objects = resources.flatMap((name) => {
+    const path = join(folder, name);
+    return statSync(path).isDirectory() ? render(path) : (loadAllYaml(readFileSync(path, 'utf8')) as Rendered[]);
+  });
+  for (const object of objects) {
+    if (namespace !== undefined && !CLUSTER_WIDE.test(object.kind)) object.metadata.namespace = namespace;
+    named(object, images);
+  }
+  return objects;
+}
+
+/** As `kustomize edit set image` and another rendering would have it. */
+export function named(object: Rendered, images: readonly ImageRule[]): void {
+  const pod = (object as { spec?: { template?: { spec?: V1PodSpec } } }).spec?.template?.spec;
+  for (const container of [...(pod?.initContainers ?? []), ...(pod?.containers ?? [])])
+    container.image = images.reduce(renamed, container.image ?? '');
+}
+
+function renamed(image: string, { name, newName = name, newTag }: ImageRule): string {
+  const [, given, tag = ''] = /^(.*?)(:[^:/]+)?$/.exec(image) ?? [];
+  return given === name ? `${newName}${newTag === undefined ? tag : `:${newTag}`}` : image;
+}
+
+/** The only one of its kind. Throws Error when there is none, or another. */
+export function daemonSetOf(objects: readonly Rendered[]): V1DaemonSet {
+  return only(objects, 'DaemonSet') as V1DaemonSet;
+}
+
+export function configMapOf(objects: readonly Rendered[]): V1ConfigMap {
+  return only(objects, 'ConfigMap') as V1ConfigMap;
+}
+
+function only(objects: readonly Rendered[], kind: string): unknown {
+  const found = objects.filter((object) => object.kind === kind);
+  if (found.length !== 1) throw new Error(`${found.length} objects of kind ${kind}`);
+  return found[0];
+}

@@ -1,0 +1,66 @@
+/**
+ * `npm run e2e`: builds the image without Docker, installs it on two nodes of a lab by the manifests of deploy/, updates and rolls back under load, and
+ * uninstalls. A line for each step, and one for each thing that was looked at; 1 when one of them is not so. Nothing is left of it, also on failure.
+ *
+ * --load N   pods that come and go at a time on each node; default 2
+ */
+import { parseArgs } from 'node:util';
+import { BoxError, insideBox } from '../../src/lab/box/box-command.ts';
+import { onStopRequest, runInBox } from '../../src/lab/box/run-in-box.ts';
+import { missingForContainerd } from '../runtime/containerd.ts';
+import { buildImage, imageFolder, nextImage } from './images.ts';
+import { lifeOfTwoNodes } from './life-of-two-nodes.ts';
+import { linesJudge } from './lines-judge.ts';
+
+/** Source: Kubernetes, pkg/kubelet/kubelet.go, backOffPeriod. */
+const KUBELET_PAUSE_MS = 10_000;
+
+const { values } = parseArgs({ options: { load: { type: 'string', default: '2' } } });
+const beginMs = performance.now();
+const say = (line: string) =>
+  console.log(`${((performance.now() - beginMs) / 1_000).toFixed(1).padStart(6)} s  ${line}`);
+
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  const missing = missingForContainerd();
+  if (missing.length > 0) {
+    console.error(`e2e cannot run here: ${missing.join(', ')}`);
+    return 1;
+  }
+  if (!insideBox()) {
+    try {
+      return await runInBox([process.execPath, ...process.execArgv, ...process.argv.slice(1)]);
+    } catch (error) {
+      if (!(error instanceof BoxError)) throw error;
+      console.error(error.message);
+      return 1;
+    }
+  }
+  // The kernel takes the box away with this process: nothing else has to be ended.
+  onStopRequest(
+    () => process.exit(130),
+    () => process.exit(130),
+  );
+  const folder = imageFolder();
+  process.once('exit', () => folder.remove());
+  const judge = linesJudge(say);
+  const image = buildImage();
+  const next = nextImage(image, folder.path);
+  say(`${image.name} and ${next.name} are built, without Docker`);
+  await lifeOfTwoNodes({
+    judge,
+    say,
+    image,
+    next,
+    load: Number(values.load),
+    kubeletPauseMs: KUBELET_PAUSE_MS,
+    askAll: true,
+  });
+  say(
+    judge.failed === 0
+      ? `ok: ${judge.looked} things looked at`
+      : `NOT OK: ${judge.failed} of ${judge.looked} are not so`,
+  );
+  return judge.failed === 0 ? 0 : 1;
+}

@@ -1,0 +1,134 @@
+/**
+ * Where the run happens: a lab of nodes without daemons, each with a root and a containerd of its own that know both images, and the DaemonSet's pods on
+ * them. Everything that was started is ended by `close`, also after a failure in the middle.
+ */
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { V1DaemonSet } from '@kubernetes/client-node';
+import { type Lab, startLab } from '../../src/lab/lab.ts';
+import { labTopology } from '../../src/lab/lab-topology.ts';
+import { CriNode, type CriPod } from '../runtime/cri-node.ts';
+import { DaemonSetPod } from './daemon-set-pod.ts';
+import { ImageNode } from './image-node.ts';
+import type { Image } from './images.ts';
+import { type Applied, applied } from './what-is-applied.ts';
+
+/** Of the instances, in whose name the daemon calls the cloud: the overlays name no keys. */
+const RAM_ROLE = 'enactor';
+const PATIENCE_MS = 120_000;
+
+export type StageNode = {
+  readonly node: ImageNode;
+  readonly pods: CriNode;
+  /** Of the DaemonSet; null before and after. */
+  daemon: DaemonSetPod | null;
+};
+
+export class Stage {
+  readonly lab: Lab;
+  readonly nodes: readonly StageNode[];
+  readonly #say: (line: string) => void;
+
+  private constructor(lab: Lab, nodes: readonly StageNode[], say: (line: string) => void) {
+    this.lab = lab;
+    this.nodes = nodes;
+    this.#say = say;
+  }
+
+  static async open(given: {
+    readonly nodes: number;
+    readonly instanceType?: string;
+    readonly images: readonly Image[];
+    readonly say: (line: string) => void;
+  }): Promise<Stage> {
+    const topology = labTopology(given.nodes, given.instanceType);
+    const instances = topology.instances.map((one) => ({ ...one, ramRole: RAM_ROLE }));
+    const lab = await startLab({ daemons: false, topology: { ...topology, instances } });
+    const started: ImageNode[] = [];
+    try {
+      await Promise.all(
+        lab.nodes.map(async (one) => {
+          const node = await ImageNode.start(one);
+          started.push(node);
+          for (const { tar } of given.images) await node.containerd.importImage(resolve(tar));
+          given.say(`${node.name}: containerd has ${given.images.map(({ name }) => name).join(' and ')}`);
+        }),
+      );
+    } catch (error) {
+      await Promise.allSettled(started.map((node) => node.stop()));
+      await lab.stop();
+      throw error;
+    }
+    const inOrder = lab.nodes.flatMap((one) => started.find((node) => node.lab === one) ?? []);
+    const nodes = inOrder.map((node) => ({ node, pods: CriNode.on(lab, node.lab, node.containerd), daemon: null }));
+    return new Stage(lab, nodes, given.say);
+  }
+
+  /** Two nodes or more, or an Error. */
+  pair(): readonly [StageNode, StageNode] {
+    const [first, second] = this.nodes;
+    if (first === undefined || second === undefined) throw new Error('the stage has two nodes');
+    return [first, second];
+  }
+
+  /** As the controller of DaemonSets does with one node: the old pod goes, the new one comes. Resolves when it is ready. */
+  async roll(on: StageNode, { set, cluster }: Applied): Promise<void> {
+    const beginMs = performance.now();
+    await on.daemon?.stop();
+    const goneMs = performance.now();
+    on.daemon = null;
+    on.daemon = await DaemonSetPod.start(this.lab, on.node, set, cluster);
+    const [stop, start] = [goneMs - beginMs, performance.now() - goneMs].map((ms) => (ms / 1_000).toFixed(1));
+    this.#say(`${on.node.name}: ${imageOf(set)} is ready, after ${stop} s for the old and ${start} s for the new one`);
+  }
+
+  /** Resolves when the node's daemon is ready, after a while at least. */
+  async pause(on: StageNode, leastMs: number): Promise<void> {
+    await sleep(leastMs);
+    const endMs = performance.now() + PATIENCE_MS;
+    while (!(await on.node.serves())) {
+      if (performance.now() > endMs) throw new Error(`${on.node.name}: no daemon serves`);
+      await sleep(100);
+    }
+  }
+
+  /** What the kubelet does with what a failed ADD left, and with all pods of a node that is drained: nothing of the cluster's network is left on it. */
+  async drain(on: StageNode): Promise<void> {
+    const { cri } = on.node.containerd;
+    for (const id of await cri.listSandboxIds()) if (id !== on.daemon?.sandboxId) await cri.removePodSandbox(id);
+  }
+
+  /** Of a pod of the cluster's network on a node, whose containers' logs are kept. */
+  async pod(on: StageNode, name: string): Promise<CriPod & { readonly logs: string }> {
+    const logs = on.node.logFolder(name);
+    return { ...(await on.pods.startPod(name, { logDirectory: logs, tries: 2 })), logs };
+  }
+
+  /** The overlay with an image, and the daemons' configuration changed. */
+  applied(image: Image, edits: Readonly<Record<string, unknown>> = {}): Applied {
+    return applied(this.lab, image.name, edits);
+  }
+
+  /** The ends of the logs of what runs, for whoever has to find out why. */
+  async logs(): Promise<string> {
+    const texts = this.nodes.map(async ({ node, daemon }) => {
+      let said = 'no daemon';
+      try {
+        said = daemon?.log('enactord').trimEnd().split('\n').slice(-40).join('\n') ?? said;
+      } catch {
+        said = 'no log';
+      }
+      return `--- ${node.name}: daemon\n${said}\n--- ${node.name}: containerd\n${await node.containerd.logTail()}`;
+    });
+    return (await Promise.all(texts)).join('\n');
+  }
+
+  /** Resolves to what was left of the stage itself, as sentences. */
+  async close(): Promise<readonly string[]> {
+    const ended = await Promise.allSettled(this.nodes.map(({ node }) => node.stop()));
+    const trouble = ended.flatMap((one) => (one.status === 'rejected' ? [`${one.reason}`] : []));
+    return [...trouble, ...(await this.lab.stop())];
+  }
+}
+
+const imageOf = (set: V1DaemonSet): string => set.spec?.template.spec?.containers[0]?.image ?? '';
