@@ -1,8 +1,16 @@
 /** Builds when a source, a dependency or the build itself is newer than what dist/ holds; says nothing when there is nothing to do. */
 import { readdirSync, statSync } from 'node:fs';
 
-const results = ['dist/enactord.js', 'dist/enactor.js', 'dist/enactor-cni'];
-const sources = ['src', 'actors', 'statecharts', '.ci/build.ts', '.ci/plugin-build.ts', 'package-lock.json'];
+const results = ['dist/enactord.js', 'dist/enactord.cjs', 'dist/enactor.js', 'dist/enactor-cni'];
+const sources = [
+  'src',
+  'actors',
+  'statecharts',
+  '.ci/build.ts',
+  '.ci/plugin-build.ts',
+  '.ci/daemon-build.ts',
+  'package-lock.json',
+];
 
 const changedMs = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 const below = (path: string): string[] =>

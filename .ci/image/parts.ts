@@ -76,7 +76,7 @@ function runsHere(path: string, architecture: Architecture): boolean {
 
 function appFiles(version: string, cni: Buffer): readonly TarEntry[] {
   if (!existsSync('dist/enactord.js')) throw new Error('dist/ is not built (npm run build)');
-  const built = readdirSync('dist').filter((name) => /\.(js|proto|html|css)$/.test(name));
+  const built = readdirSync('dist').filter((name) => /\.(js|cjs|proto|html|css)$/.test(name));
   return [
     {
       path: 'package.json',

@@ -14,6 +14,7 @@ import type { FlagValue } from '../core/config-report.ts';
 import { EnactorError } from '../core/errors.ts';
 import { socketPathProblem } from '../core/limits.ts';
 import { LOG_LEVELS, type LogLevel } from '../core/log-level.ts';
+import { DEFAULT_DATA_DIR } from './compiled-code.ts';
 
 export type Flags = {
   readonly config: string;
@@ -62,7 +63,7 @@ const program = () =>
     .option('--config <path>', 'configuration file, JSON', '/etc/eni/eni_conf')
     .addOption(new Option('--node-name <name>', 'this node as the API server knows it').env('NODE_NAME'))
     .addOption(new Option('--namespace <name>', 'of the overlay').env('POD_NAMESPACE').default('kube-system'))
-    .option('--data-dir <path>', 'directory of the database and of noted deletions', '/var/lib/cni/enactor')
+    .option('--data-dir <path>', 'directory of the database and of noted deletions', DEFAULT_DATA_DIR)
     .option('--grpc-socket <path>', 'socket of the gRPC service', '/var/run/eni/eni.socket')
     .option('--json-socket <path>', 'socket of the same service as JSON over HTTP', '/var/run/eni/enactor.socket')
     .option('--debug-socket <path>', 'socket of /v1/report, /v1/health and /v1/config', '/var/run/eni/eni_debug.socket')

@@ -27,22 +27,27 @@ let started = false;
 const flags = flagsOrEnd();
 const tap = new LogTap(writeStandardOutput);
 const log = jsonLog('enactord', flags.logLevel ?? 'info', tap.write);
-try {
-  for (const event of ['uncaughtException', 'unhandledRejection'] as const)
-    process.on(event, (thrown) => {
-      log.error({ err: thrown }, 'the daemon met a fault that nobody handles');
-      process.exit(EXIT_NOT_GOING_ON);
+// A function, since a script has no await of its own (boot.ts).
+void main();
+
+async function main(): Promise<void> {
+  try {
+    for (const event of ['uncaughtException', 'unhandledRejection'] as const)
+      process.on(event, (thrown) => {
+        log.error({ err: thrown }, 'the daemon met a fault that nobody handles');
+        process.exit(EXIT_NOT_GOING_ON);
+      });
+    await runDaemon(flags, { log, tap }, stop.signal, () => {
+      started = true;
     });
-  await runDaemon(flags, { log, tap }, stop.signal, () => {
-    started = true;
-  });
-  process.exit(0);
-} catch (thrown) {
-  if (stop.signal.aborted) process.exit(0);
-  const { code, detail } = failureOf(thrown);
-  log.error({ code, err: thrown }, started ? 'the daemon cannot go on' : 'the daemon cannot start');
-  console.error(`enactord: ${detail}`);
-  process.exit(started ? EXIT_NOT_GOING_ON : EXIT_NOT_STARTED);
+    process.exit(0);
+  } catch (thrown) {
+    if (stop.signal.aborted) process.exit(0);
+    const { code, detail } = failureOf(thrown);
+    log.error({ code, err: thrown }, started ? 'the daemon cannot go on' : 'the daemon cannot start');
+    console.error(`enactord: ${detail}`);
+    process.exit(started ? EXIT_NOT_GOING_ON : EXIT_NOT_STARTED);
+  }
 }
 
 /** Whoever typed the command reads the answer: a sentence, neither a log nor a stack. */

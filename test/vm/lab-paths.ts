@@ -10,6 +10,7 @@ const [PORTMAP, XTABLES] = ['/usr/lib/cni/portmap', '/usr/lib/x86_64-linux-gnu/x
 const DIST = [
   'enactor.js',
   'enactord.js',
+  'enactord.cjs',
   'enactor-cni',
   'rpc.proto',
   'tracing.proto',
