@@ -6,6 +6,7 @@ import type { Kernel } from '../src/ports/kernel.ts';
 import type { Kubernetes } from '../src/ports/kubernetes.ts';
 import type { Log } from '../src/ports/log.ts';
 import type { Metadata } from '../src/ports/metadata.ts';
+import type { Predecessor } from '../src/ports/predecessor.ts';
 import type { Sandboxes } from '../src/ports/sandboxes.ts';
 import type { Store } from '../src/ports/store.ts';
 
@@ -16,6 +17,8 @@ export type NodePorts = {
   readonly store: Store;
   readonly kernel: Kernel;
   readonly host: Host;
+  /** Absent: nobody had this node before us. */
+  readonly predecessor?: Predecessor;
   readonly kubernetes: Kubernetes;
   readonly sandboxes: Sandboxes;
   readonly clock: Clock;

@@ -21,6 +21,8 @@ export type Witnesses = {
   /** Sandboxes whose release is on disk, and that the host may not have been cleared of yet. */
   readonly left: ReadonlyMap<SandboxKey, unknown>;
   readonly pods: readonly HostPod[];
+  /** Addresses that are kept for pods that come back. */
+  readonly reserved?: ReadonlySet<string>;
   /** The store holds all that it should. */
   readonly whole: boolean;
   readonly bootId: string;
@@ -39,6 +41,7 @@ export type Rebuilt = {
 
 export function rebuild(witnesses: Witnesses): Rebuilt {
   const { enis, leases, released, left, pods, whole, bootId, nowMs, bindingOf, isAway = () => false } = witnesses;
+  const { reserved = new Set() } = witnesses;
   const rebuilt: Lease[] = [];
   const heldBack: Lease[] = [];
   const leased = new Set(leases.map((lease) => lease.grant.address.ipv4));
@@ -61,24 +64,20 @@ export function rebuild(witnesses: Witnesses): Rebuilt {
       } else if (released.has(ipv4) || (pod?.sandbox != null && left.has(sandboxKey(pod.sandbox)))) {
         // Its release is on disk.
       } else if (pod === null) {
-        if (!whole) backHeld(loose.shift() ?? null);
+        if (!whole && !reserved.has(ipv4)) backHeld(loose.shift() ?? null);
       } else if (pod.sandbox !== null && isOwn(eni, pod) && !known.has(sandboxKey(pod.sandbox))) {
-        const sandbox = { ...pod.sandbox, netns: '', network: '', ownEni: true as const };
+        const sandbox = { netns: '', network: '', ...pod.sandbox, ownEni: true as const };
         known.add(sandboxKey(sandbox));
         const grant = { address: { ipv4, ipv6 }, eni: bindingOf(eni, OWN_ENI_TABLE) };
         rebuilt.push({ version: LEASE_VERSION, sandbox, grant, boundAtMs: nowMs, bootId });
       } else if (pod.sandbox === null || pod.routeTable === null || known.has(sandboxKey(pod.sandbox))) {
         backHeld();
       } else {
-        const sandbox = { ...pod.sandbox, netns: '', network: '' };
+        const sandbox = { netns: '', network: '', ...pod.sandbox };
         known.add(sandboxKey(sandbox));
-        rebuilt.push({
-          version: LEASE_VERSION,
-          sandbox,
-          grant: { address: { ipv4, ipv6 }, eni: binding },
-          boundAtMs: nowMs,
-          bootId,
-        });
+        const grant = { address: { ipv4, ipv6 }, eni: binding };
+        const kept = pod.reserveMs === undefined ? {} : { reserveMs: pod.reserveMs };
+        rebuilt.push({ version: LEASE_VERSION, sandbox, grant, boundAtMs: nowMs, ...kept, bootId });
       }
     }
   }

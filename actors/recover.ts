@@ -11,7 +11,7 @@
  * ENI is not found is made once more with its own token: only that tells for sure.
  */
 import { fromPromise } from 'xstate';
-import { halvesOf } from '../src/core/address.ts';
+import { addressKey, halvesOf } from '../src/core/address.ts';
 import type { CloudEni, Subnet } from '../src/core/eni.ts';
 import { EnactorError } from '../src/core/errors.ts';
 import { type CreateIntent, type EniIntent, hasAny, type Intent, isSettled } from '../src/core/intent.ts';
@@ -25,6 +25,7 @@ import type { Recovered, RecoverInput } from '../statecharts/node.ts';
 import { claimStore, markWhole } from './claim-store.ts';
 import type { EniMemory } from './eni-memory.ts';
 import { subnetOf } from './identify.ts';
+import { inherit } from './inherit.ts';
 import { type Intents, readAnswers, readIntents } from './intents.ts';
 import { heldOn, readCoolDowns, readLeases, readLeftovers, readReservations } from './leases-on-disk.ts';
 import { look } from './look.ts';
@@ -46,7 +47,7 @@ export function recoverLogic(hands: RecoverHands) {
   return fromPromise<At<Recovered>, RecoverInput>(async ({ input, signal }) => {
     const { facts, settings } = input;
     const whole = await claimStore(hands, facts.instanceId);
-    const [onDisk, coolUntilMs, left, reservations, { open }, answers, bootId, pods, links] = await Promise.all([
+    const [onDisk, coolUntilMs, left, ownReservations, { open }, answers, bootId, hostPods, links] = await Promise.all([
       readLeases(store),
       readCoolDowns(store),
       readLeftovers(store),
@@ -59,7 +60,7 @@ export function recoverLogic(hands: RecoverHands) {
     ]);
     booted(bootId);
     // The host knows what a record that cannot be read was about.
-    const named = new Set(pods.flatMap(({ sandbox }) => (sandbox === null ? [] : [sandboxKey(sandbox)])));
+    const named = new Set(hostPods.flatMap(({ sandbox }) => (sandbox === null ? [] : [sandboxKey(sandbox)])));
     const broken = onDisk.unreadable.filter((sandbox) => !named.has(sandbox));
     for (const sandbox of broken)
       log.error(
@@ -77,6 +78,15 @@ export function recoverLogic(hands: RecoverHands) {
     }
     const leased = (eni: CloudEni): boolean => onDisk.leases.some((lease) => lease.grant.eni.eniId === eni.eniId);
     const managed = attached.filter((eni) => isManaged(eni, settings, leased(eni)));
+    const onLeases = onDisk.leases.flatMap(({ grant }) => halvesOf(grant.address));
+    const witnessed = { whole, enis: managed, pods: hostPods, nowMs: clock.nowMs() };
+    const taken = new Set([...onLeases, ...coolUntilMs.keys(), ...ownReservations.keys()]);
+    const inherited = await inherit(hands, { ...witnessed, taken }, signal);
+    const { pods } = inherited;
+    const reservations = new Map([
+      ...ownReservations,
+      ...inherited.reservations.map((one) => [addressKey(one.address), one] as const),
+    ]);
     const foreign = attached.filter((eni) => takesPlace(eni) && !managed.includes(eni));
     for (const { eniId, tags } of managed)
       if (!passesTagRules(tags, settings)) log.warn({ eni: eniId }, 'an ENI with leases is managed against its tags');
@@ -114,6 +124,7 @@ export function recoverLogic(hands: RecoverHands) {
       released: coolUntilMs,
       left,
       pods,
+      reserved: new Set(reservations.keys()),
       whole,
       bootId,
       nowMs: clock.nowMs(),
@@ -122,9 +133,12 @@ export function recoverLogic(hands: RecoverHands) {
         !links.some(({ mac }) => mac === eni.mac.toLowerCase()),
       bindingOf,
     });
-    await store.write(
-      rebuilt.map((lease) => ({ type: 'put', in: 'leases', key: sandboxKey(lease.sandbox), value: lease })),
-    );
+    await store.write([
+      ...rebuilt.map((lease) => ({ type: 'put', in: 'leases', key: sandboxKey(lease.sandbox), value: lease }) as const),
+      ...inherited.reservations.map(
+        (one) => ({ type: 'put', in: 'reservations', key: addressKey(one.address), value: one }) as const,
+      ),
+    ]);
     // Also one that the host names may not be had again, as when its ENI is gone: its record goes with its sandbox.
     const again = new Set(rebuilt.map(({ sandbox }) => sandboxKey(sandbox)));
     unreadable.clear();

@@ -55,6 +55,7 @@ export const MOUNT_POINTS = [
   ],
   ...[
     'var/lib/cni/enactor',
+    'var/lib/cni/terway',
     'var/lib/kubelet/device-plugins',
     'run/eni',
     'run/netns',

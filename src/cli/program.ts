@@ -8,6 +8,7 @@ import { configCommand } from './commands/config.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { eniCommand } from './commands/eni.ts';
 import { eventsCommand, journalCommand } from './commands/events.ts';
+import { giveBackCommand } from './commands/give-back.ts';
 import { hostCommand } from './commands/host.ts';
 import { inspectCommand } from './commands/inspect.ts';
 import { installCommands } from './commands/install.ts';
@@ -31,7 +32,7 @@ const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
     ...[configCommand, tellCommands, supportCommand, hostCommand, installCommands],
   ],
   'Its actors:': [watchCommand, inspectCommand, actorsCommand, eventsCommand, journalCommand, chartsCommand],
-  'As terway-cli has them:': [terwayCommands, terwayRecordsCommand],
+  'As terway-cli has them:': [terwayCommands, terwayRecordsCommand, giveBackCommand],
   'Without a node:': [labCommand, simulateCommand, planCommand, verifyCloudCommand, completionCommand],
 };
 

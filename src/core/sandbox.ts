@@ -31,6 +31,14 @@ export function sandboxKey(sandbox: Pick<Sandbox, 'containerId' | 'ifName'>): Sa
   return `${sandbox.containerId}/${sandbox.ifName}`;
 }
 
+/**
+ * The name of the sandbox of a pod that was taken over from a daemon which had written down no container id: a pod has one of them at most. No
+ * runtime calls a container so.
+ */
+export function unnamedContainerId({ namespace, name }: Pick<PodRef, 'namespace' | 'name'>): string {
+  return `unnamed:${namespace}.${name}`;
+}
+
 export function podKey(pod: Pick<PodRef, 'namespace' | 'name'>): string {
   return `${pod.namespace}/${pod.name}`;
 }

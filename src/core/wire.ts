@@ -65,6 +65,8 @@ export type ReleaseIPRequest = {
   readonly IfName?: string; // 1000
   readonly NetworkName?: string; // 1001
   readonly PodUid?: string; // 1002
+  /** Where the runtime says its namespace is; absent: it does not know any more. */
+  readonly Netns?: string; // 1003
 };
 
 export type ReleaseIPReply = {

@@ -10,7 +10,7 @@ import type { Lease } from '../core/lease.ts';
 import { asksForOwnEni } from '../core/own-eni.ts';
 import type { KeptPod } from '../core/pod-copy.ts';
 import { type ReservationRules, reserveMsOf } from '../core/reservation.ts';
-import { DEFAULT_IF_NAME, type PodRef, podKey } from '../core/sandbox.ts';
+import { DEFAULT_IF_NAME, type PodRef, podKey, unnamedContainerId } from '../core/sandbox.ts';
 import { type Shaping, shapingOf } from '../core/shaping.ts';
 import { type EventRequest, IP_TYPE, type IPSet } from '../core/wire.ts';
 import type { Allocator } from '../ports/allocator.ts';
@@ -93,8 +93,9 @@ export function backendOver(parts: BackendParts): TerwayBackend {
     },
 
     async ReleaseIP(request, { signal, trace = null }) {
-      const { containerId, ifName } = sandboxNameOf(request);
+      const { containerId: told, ifName } = sandboxNameOf(request);
       const pod = { namespace: request.K8sPodNamespace, name: request.K8sPodName, uid: request.PodUid || null };
+      const containerId = knownAs(told, ifName, pod, request.Netns ?? '');
       const named = { containerId, ifName, pod, reason: request.Reason ?? '', ...traced(trace) };
       const released = await allocator.release(named, signal);
       return {
@@ -120,6 +121,13 @@ export function backendOver(parts: BackendParts): TerwayBackend {
       return { Succeed: true };
     },
   };
+
+  /** A sandbox that was taken over without its container id is known by its namespace: by the pod's name alone an older one of it might be meant. */
+  function knownAs(containerId: string, ifName: string, pod: PodRef, netns: string): string {
+    if (netns === '' || allocator.lease(containerId, ifName) !== null) return containerId;
+    const unnamed = allocator.lease(unnamedContainerId(pod), ifName);
+    return unnamed?.sandbox.netns === netns ? unnamed.sandbox.containerId : containerId;
+  }
 
   /** What it sends does not pass the host, so that nothing there can forbid it. Told once, as its address is. */
   function tellOfPolicy(pod: PodRef): void {

@@ -8,9 +8,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lateStore } from '../adapters/level/late-store.ts';
 import { openLevelStore, StoreLockedError, StoreNoRoomError } from '../adapters/level/level-store.ts';
+import { tryFileLock } from '../adapters/locks/file-lock.ts';
 import { EnactorError } from '../core/errors.ts';
 import type { Store } from '../ports/store.ts';
-import { tryFileLock } from './file-lock.ts';
 
 const LOCK_WAIT_MS = 5_000;
 const LOCK_POLL_MS = 200;

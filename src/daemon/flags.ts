@@ -6,6 +6,7 @@
  */
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
+import { TERWAY_DATABASE } from '../adapters/bolt/terway-database.ts';
 import type { OidcRole } from '../adapters/credentials/oidc-role.ts';
 import { ADDON_SECRET_DIR } from '../adapters/credentials/secret-files.ts';
 import { ADDON_TOKEN_FILE } from '../adapters/credentials/token-file.ts';
@@ -28,6 +29,8 @@ export type Flags = {
   /** Where Prometheus may ask over TCP; null: only the debug socket answers. */
   readonly metricsListen: { readonly host: string; readonly port: number } | null;
   readonly lockFile: string;
+  /** What Terway's daemon remembered of the pods that it left us; null: there was none. */
+  readonly terwayDb: string | null;
   /** Tells one boot of the host from another. */
   readonly bootIdFile: string;
   /** null: the service account of the pod. */
@@ -69,6 +72,7 @@ const program = () =>
     .option('--debug-socket <path>', 'socket of /v1/report, /v1/health and /v1/config', '/var/run/eni/eni_debug.socket')
     .option('--metrics-listen <host:port>', 'serves /metrics, and nothing else, over TCP too; default: nowhere', '')
     .option('--lock-file <path>', "lock shared with Terway's daemon", '/var/run/eni/terwayd.lock')
+    .option('--terway-db <path>', 'Terway\'s records of the pods it left us; "" for none', TERWAY_DATABASE)
     .option('--boot-id-file <path>', 'differs from boot to boot of the host', BOOT_ID_FILE)
     .option('--kubeconfig <path>', 'default: the service account of the pod')
     .option('--metadata-url <url>', 'metadata service of the instance', 'http://100.100.100.200')
@@ -141,6 +145,7 @@ export function parseFlags(argv: readonly string[]): Flags {
     debugSocket: socket('debugSocket', '--debug-socket'),
     metricsListen: listenOf('--metrics-listen', text('metricsListen')),
     lockFile: path('lockFile', '--lock-file'),
+    terwayDb: text('terwayDb') === '' ? null : resolve(text('terwayDb')),
     bootIdFile: path('bootIdFile', '--boot-id-file'),
     kubeconfig: text('kubeconfig') === '' ? null : resolve(text('kubeconfig')),
     metadataUrl: text('metadataUrl'),

@@ -20,6 +20,7 @@ import { systemClock } from './clock.ts';
 import type { CloudAccess } from './cloud-access.ts';
 import { systemEntropy } from './entropy.ts';
 import type { Flags } from './flags.ts';
+import { terwayPredecessor } from './terway-predecessor.ts';
 
 export type NodePortsParts = {
   readonly flags: Flags;
@@ -61,6 +62,14 @@ export function nodePorts({ flags, config, access, store, kubernetes, log }: Nod
     clock: systemClock,
     entropy: systemEntropy,
     log: log.part('actors'),
+    ...(flags.terwayDb !== null && {
+      predecessor: terwayPredecessor({
+        path: flags.terwayDb,
+        kubernetes,
+        nodeName: flags.nodeName,
+        log: log.part('takeover'),
+      }),
+    }),
     serveOwnEnis: null,
     lackingChains: () => kernel.lackingChains(),
   };

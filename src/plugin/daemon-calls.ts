@@ -70,6 +70,7 @@ export class DaemonCalls {
       Reason: reason,
       IfName: sandbox.ifName,
       NetworkName: sandbox.network,
+      ...(sandbox.netns === '' ? {} : { Netns: sandbox.netns }),
       ...(sandbox.pod.uid === null ? {} : { PodUid: sandbox.pod.uid }),
     };
     const options = { timeoutMs: this.#limits.releaseMs, ...(signal === undefined ? {} : { signal }) };

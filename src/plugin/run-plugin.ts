@@ -3,6 +3,7 @@
  * environment, stdin, configuration, verb against version, version, verb.
  */
 import { type BackendClient, backendClient, type Post } from '../adapters/http/backend-client.ts';
+import { PLUGIN_MARK } from '../core/plugin-mark.ts';
 import { add } from './add.ts';
 import { check } from './check.ts';
 import { CNI_CODE, CniError, cniErrorOf, errorObject } from './cni-error.ts';
@@ -103,6 +104,6 @@ function version({ readStdin }: PluginPorts): Answer {
 }
 
 function about(): Answer {
-  const stderr = `enactor-cni: a CNI plugin that gives pods addresses of the VPC; CNI versions ${SUPPORTED_VERSIONS.join(', ')}\n`;
+  const stderr = `enactor-cni: ${PLUGIN_MARK}; CNI versions ${SUPPORTED_VERSIONS.join(', ')}\n`;
   return { ...DONE, stderr };
 }

@@ -13,7 +13,9 @@ export type HostPod = {
   /** The table that its traffic is sent to; null when no rule says. */
   readonly routeTable: number | null;
   /** null when nothing tells whose it is, as with pods of Terway's plugin. */
-  readonly sandbox: Pick<Sandbox, 'containerId' | 'ifName' | 'pod'> | null;
+  readonly sandbox: (Pick<Sandbox, 'containerId' | 'ifName' | 'pod'> & Partial<Pick<Sandbox, 'netns'>>) | null;
+  /** How long its address is kept once the sandbox is gone; absent: nobody says so. */
+  readonly reserveMs?: number;
 };
 
 export type HostLink = { readonly mac: string; readonly name: string; readonly ifindex: number };

@@ -5,7 +5,7 @@
 import '../lab/in-box.ts';
 
 import t from 'tap';
-import { hostVethName } from '../../src/adapters/datapath/sandbox-device.ts';
+import { hostVethName } from '../../src/core/host-veth-name.ts';
 import { labTopology } from '../../src/lab/lab-topology.ts';
 import { cannotWalk, eventually, Ping, type Sandbox, walk } from '../lab/whole-path.ts';
 

@@ -3,7 +3,7 @@
  * devices, address, rules survive every order. (Against a daemon of the test's; the real one has its own variant.)
  */
 import { test } from 'tap';
-import { hostVethName } from '../../src/adapters/datapath/sandbox-device.ts';
+import { hostVethName } from '../../src/core/host-veth-name.ts';
 import { TestNamespace } from '../adapters/netlink/namespaces.ts';
 import { argsOf, type Bench, cannotRunPlugin, pluginBench, startPlugin } from '../plugin/plugin-process.ts';
 

@@ -9,7 +9,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
-import { hostVethName } from '../../src/adapters/datapath/sandbox-device.ts';
+import { hostVethName } from '../../src/core/host-veth-name.ts';
 import { type Lab, startLab } from '../../src/lab/lab.ts';
 import { labTopology } from '../../src/lab/lab-topology.ts';
 import type { Netns } from '../../src/lab/netns/netns.ts';

@@ -19,6 +19,7 @@ import { install } from '../../src/cli/install/install.ts';
 import { placeFile } from '../../src/cli/install/place-file.ts';
 import { primaryIn } from '../../src/cli/install/primary-device.ts';
 import { obstacles, removeFiles } from '../../src/cli/install/uninstall.ts';
+import { PLUGIN_MARK } from '../../src/core/plugin-mark.ts';
 import { cannotMakeNamespaces, TestNamespace } from '../adapters/netlink/namespaces.ts';
 
 /** For plugins that nobody runs. */
@@ -50,6 +51,40 @@ const pluginAt = (root: string): string => {
   writeFileSync(path, 'the plugin');
   return path;
 };
+
+t.test(
+  'install: where Terway was, its plugin is kept, ours answers to its name, and goes with the uninstallation',
+  async (t) => {
+    const bin = (root: string, name: string): string => join(root, 'opt/cni/bin', name);
+    const root = host(t, { 'opt/cni/bin/terway': 'Terway’s' });
+    const plugin = pluginAt(root);
+    for (const text of [`${PLUGIN_MARK} 1`, `${PLUGIN_MARK} 2`]) {
+      writeFileSync(plugin, text);
+      const steps = install(root, plugin, null, any);
+      t.match(steps, [{ path: 'opt/cni/bin/enactor-cni' }, { path: 'opt/cni/bin/terway', is: 'written' }]);
+      t.equal(readFileSync(bin(root, 'terway'), 'utf8'), text);
+      t.equal(
+        readFileSync(bin(root, 'terway.before-enactor'), 'utf8'),
+        'Terway’s',
+        'an upgrade of ours keeps no older one of ours',
+      );
+    }
+    t.not(
+      statSync(bin(root, 'terway')).ino,
+      statSync(bin(root, 'enactor-cni')).ino,
+      'whoever copies over it spares ours',
+    );
+    removeFiles(root);
+    t.strictSame(readdirSync(join(root, 'opt/cni/bin')), ['terway']);
+    t.equal(readFileSync(bin(root, 'terway'), 'utf8'), 'Terway’s');
+
+    install(root, plugin, null, any);
+    writeFileSync(bin(root, 'terway'), 'Terway’s, newer');
+    removeFiles(root);
+    t.equal(readFileSync(bin(root, 'terway'), 'utf8'), 'Terway’s, newer', 'one that came back meanwhile stays');
+    t.strictSame(readdirSync(join(root, 'opt/cni/bin')), ['terway']);
+  },
+);
 
 t.test(
   'install: plugin and drop-ins of the agents that are there, and of no other; again, nothing changes',

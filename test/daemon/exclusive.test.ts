@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { tryFileLock } from '../../src/adapters/locks/file-lock.ts';
 import { exclusive } from '../../src/daemon/exclusive.ts';
-import { tryFileLock } from '../../src/daemon/file-lock.ts';
 
 const never = new AbortController().signal;
 

@@ -4,8 +4,8 @@ import '../lab/in-box.ts';
 import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { tryFileLock } from '../../src/adapters/locks/file-lock.ts';
 import { placeFile } from '../../src/cli/install/place-file.ts';
-import { tryFileLock } from '../../src/daemon/file-lock.ts';
 import { machine } from './machine.ts';
 
 t.test(

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { test } from 'tap';
-import { hostVethName } from '../../src/adapters/datapath/sandbox-device.ts';
+import { hostVethName } from '../../src/core/host-veth-name.ts';
 import { TestNamespace } from '../adapters/netlink/namespaces.ts';
 import { argsOf, cannotRunPlugin, pluginBench, startPlugin } from './plugin-process.ts';
 

@@ -2,10 +2,11 @@
  * Which changes of the host's network may be drift. Those of a pod being made (its device, route and rules appear) are not, or every
  * ADD would be followed by a look at everything.
  */
+
+import { HOST_VETH_PREFIX } from '../../core/host-veth-name.ts';
 import type { Link } from '../netlink/link.ts';
 import { PROTOCOL_DHCP, PROTOCOL_RA, SCOPE_GLOBAL, TABLE_MAIN } from '../netlink/route.ts';
 import type { Change } from '../netlink/wire/change.ts';
-import { HOST_VETH_PREFIX } from './sandbox-device.ts';
 
 /** `macs`: those of the ENIs that are set up. */
 export function mayBeDrift(change: Change, macs: ReadonlySet<string>): boolean {

@@ -18,15 +18,17 @@ import { installTable } from '../netlink/filter-table.ts';
 import type { Libc } from '../netlink/libc.ts';
 import { Netlink } from '../netlink/netlink.ts';
 import type { BaseChain } from '../netlink/nft-table.ts';
+import type { Route } from '../netlink/route.ts';
 import { deleteRoute } from '../netlink/wire/route.ts';
 import { deleteRule } from '../netlink/wire/rule.ts';
 import { mayBeDrift } from './drift-signs.ts';
 import { type EniKind, eniLinkIn, findEniLink, onlyEniLink, prepareEniLink } from './eni-device.ts';
 import { hostSettings } from './host-drift.ts';
-import { GONE } from './host-veth.ts';
+import { GONE, isHostVeth } from './host-veth.ts';
 import { HostView } from './host-view.ts';
 import { keepHost } from './keep-host.ts';
 import { type Masquerade, NodeFilter } from './node-filter.ts';
+import { hostPrefix } from './pod-plan.ts';
 import { pickRouteTable, ROUTE_TABLE_BASE } from './route-table.ts';
 import type { SandboxDevice } from './sandbox-device.ts';
 import { ensureSysctls } from './sysctl.ts';
@@ -135,7 +137,7 @@ export class HostKernel implements Kernel {
     const routeTable = pickRouteTable({
       linkIndex: link.index,
       previous: this.#tables.get(mac) ?? wanted.routeTable,
-      routes: FAMILIES.flatMap((family) => host.routes(family)),
+      routes: FAMILIES.flatMap((family) => host.routes(family)).filter((route) => !leadsToPod(host, route)),
       rules: FAMILIES.flatMap((family) => host.rules(family)),
       promised: new Set([...this.#tables].filter(([other]) => other !== mac).map(([, table]) => table)),
     });
@@ -270,6 +272,12 @@ export class HostKernel implements Kernel {
       throw hostError(error);
     }
   }
+}
+
+/** Terway's v1.0.10 has its pods' routes in the ENI's table beside the default one: they make it nobody else's. */
+function leadsToPod(host: Netlink, { destination, linkIndex, table }: Route): boolean {
+  if (table < ROUTE_TABLE_BASE || destination === null || linkIndex === null) return false;
+  return destination.prefix === hostPrefix(destination.ip).prefix && isHostVeth(host.linkByIndex(linkIndex));
 }
 
 function hostError(error: unknown): EnactorError {

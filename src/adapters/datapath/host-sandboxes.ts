@@ -6,12 +6,14 @@
  */
 import { existsSync, statfsSync } from 'node:fs';
 import { EnactorError } from '../../core/errors.ts';
+import { familyOf } from '../../core/ip.ts';
 import type { Sandbox } from '../../core/sandbox.ts';
 import type { Sandboxes } from '../../ports/sandboxes.ts';
 import type { Libc } from '../netlink/libc.ts';
 import { Netlink } from '../netlink/netlink.ts';
 import { findHostVeth, isHostVeth, isOwned, routeTo } from './host-veth.ts';
 import { sandboxDevice } from './sandbox-device.ts';
+import { terwayVethOf } from './terway-pod.ts';
 
 /** Source: linux/magic.h, NSFS_MAGIC. */
 const NSFS_MAGIC = 0x6e736673;
@@ -30,7 +32,10 @@ export class HostSandboxes implements Sandboxes {
       try {
         const device = sandboxDevice(sandbox);
         if (findHostVeth(host, device) !== null) return true;
-        if (host.links().some((link) => isOwned(link, device))) return true;
+        const links = host.links();
+        if (links.some((link) => isOwned(link, device))) return true;
+        // Terway's plugin gives its devices no mark of ours.
+        if (terwayVethOf(device, ips, links, (ip) => host.routes(familyOf(ip))) !== null) return true;
         return ips.some((ip) => leadsToAPod(host, ip));
       } finally {
         host.close();
@@ -42,7 +47,7 @@ export class HostSandboxes implements Sandboxes {
   }
 }
 
-/** Terway's plugin gives its devices no mark of ours. */
+/** Whatever it is called. */
 function leadsToAPod(host: Netlink, ip: string): boolean {
   const index = routeTo(host, ip)?.linkIndex ?? null;
   return index !== null && isHostVeth(host.linkByIndex(index));

@@ -1,10 +1,12 @@
 /** The host ends of pods: finding a sandbox's own, and what leads to it. */
+
+import { HOST_VETH_PREFIX } from '../../core/host-veth-name.ts';
 import { type Family, familyOf } from '../../core/ip.ts';
 import type { Link } from '../netlink/link.ts';
 import type { Netlink } from '../netlink/netlink.ts';
 import { type Route, TABLE_MAIN } from '../netlink/route.ts';
 import { hostPrefix } from './pod-plan.ts';
-import { HOST_VETH_PREFIX, type SandboxDevice } from './sandbox-device.ts';
+import type { SandboxDevice } from './sandbox-device.ts';
 
 /** The device that belongs to this sandbox, by MAC; names only say where to look first. */
 export function findHostVeth(host: Netlink, device: SandboxDevice): Link | null {

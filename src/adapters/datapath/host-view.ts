@@ -1,5 +1,5 @@
 /** One reading of the host's links, routes and rules, and questions to it. Addresses are read when somebody asks. */
-import type { Family } from '../../core/ip.ts';
+import { type Family, familyOf } from '../../core/ip.ts';
 import type { Addr } from '../netlink/addr.ts';
 import type { Link } from '../netlink/link.ts';
 import type { Netlink } from '../netlink/netlink.ts';
@@ -51,6 +51,13 @@ export class HostView {
   /** The main table's route to exactly this address. */
   routeTo(ip: string): Route | null {
     return this.#hostRoutes.get(ip) ?? null;
+  }
+
+  /** Routes to exactly this address, in whatever table. */
+  routesTo(ip: string): readonly Route[] {
+    const { prefix } = hostPrefix(ip);
+    const routes = this.#routes.get(familyOf(ip)) ?? [];
+    return routes.filter(({ destination }) => destination?.ip === ip && destination.prefix === prefix);
   }
 
   /** Addresses that the main table sends to this device alone. */

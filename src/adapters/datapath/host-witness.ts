@@ -13,6 +13,7 @@ import { TABLE_MAIN } from '../netlink/route.ts';
 import { isHostVeth, isOwned } from './host-veth.ts';
 import { FROM_POD_PRIORITY, hostPrefix } from './pod-plan.ts';
 import { DIRECT_GROUP, sandboxDevice } from './sandbox-device.ts';
+import { isPodTable, oldTerwayRules } from './terway-pod.ts';
 
 export const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
 
@@ -50,18 +51,20 @@ export function hostWitness(libc: Libc, bootIdFile: string = BOOT_ID_FILE): Host
 
 function podsOf(host: Netlink): HostPod[] {
   const tables = new Map<string, number>();
-  for (const { priority, source, table } of [...host.rules(4), ...host.rules(6)])
+  const rules = [...host.rules(4), ...host.rules(6)];
+  for (const { source, table } of oldTerwayRules(rules)) if (source !== null) tables.set(source.ip, table);
+  for (const { priority, source, table } of rules)
     if (priority === FROM_POD_PRIORITY && source !== null) tables.set(source.ip, table);
-  // Once for all: a node has as many routes as pods.
-  const behind = new Map<number, string[]>();
-  for (const { linkIndex, destination } of [...host.routes(4, TABLE_MAIN), ...host.routes(6, TABLE_MAIN)]) {
+  // Once for all: a node has as many routes as pods. Terway's v1.0.10 has them in the tables of the ENIs.
+  const behind = new Map<number, Set<string>>();
+  for (const { linkIndex, destination, table } of [...host.routes(4), ...host.routes(6)]) {
     if (linkIndex === null || destination === null || destination.prefix !== hostPrefix(destination.ip).prefix)
       continue;
-    behind.set(linkIndex, [...(behind.get(linkIndex) ?? []), destination.ip]);
+    if (isPodTable(table)) behind.set(linkIndex, (behind.get(linkIndex) ?? new Set()).add(destination.ip));
   }
   return host.links().flatMap((link): HostPod[] => {
     if (!isHostVeth(link)) return [];
-    const ips = behind.get(link.index) ?? [];
+    const ips = [...(behind.get(link.index) ?? [])];
     if (ips.length === 0) return [];
     // No rule leads the traffic of a pod on the network itself.
     const otherwise = link.group === DIRECT_GROUP ? TABLE_MAIN : null;

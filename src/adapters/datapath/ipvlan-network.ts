@@ -1,4 +1,5 @@
 import { EnactorError } from '../../core/errors.ts';
+import { HOST_VETH_PREFIX } from '../../core/host-veth-name.ts';
 import type { Sandbox } from '../../core/sandbox.ts';
 import type { Libc } from '../netlink/libc.ts';
 import { Netlink } from '../netlink/netlink.ts';
@@ -8,7 +9,7 @@ import { type ExclusivePlan, SERVICE_IF_NAME } from './exclusive-plan.ts';
 import { findHostVeth, GONE } from './host-veth.ts';
 import type { PodNamespace } from './pod-namespace.ts';
 import type { Attached } from './pod-network.ts';
-import { HOST_VETH_PREFIX, sandboxDevice } from './sandbox-device.ts';
+import { sandboxDevice } from './sandbox-device.ts';
 import { makeServicePair, missingOfPair, missingOnEni, mustBeCurrent, putOnEni, readyForEni } from './service-pair.ts';
 
 /** Of a slave's name before it has the pod's. */

@@ -5,6 +5,8 @@
  * (pod-metadata.ts), what bears the node's address goes by
  * the node's interface (reply-paths.ts), what comes from a pod is sent and told as such (pod-origin.ts), and pods whose addresses are not the VPC's bear the node's address where theirs is not routed (mode VPC).
  */
+
+import { HOST_VETH_PREFIX } from '../../core/host-veth-name.ts';
 import type { Family } from '../../core/ip.ts';
 import { parseCidr } from '../../core/ip.ts';
 import { isWhole, lackingChains } from '../netlink/filter-table.ts';
@@ -36,7 +38,7 @@ import {
   replyPathChains,
   replyRuleFixes,
 } from './reply-paths.ts';
-import { DIRECT_GROUP, HOST_VETH_PREFIX } from './sandbox-device.ts';
+import { DIRECT_GROUP } from './sandbox-device.ts';
 
 /** Pods in the prefix `from` bear the node's address outside of the prefixes `except`, which are of the same family. */
 export type Masquerade = { readonly from: string; readonly except: readonly string[] };

@@ -18,9 +18,10 @@ import { GONE, isHostVeth } from './host-veth.ts';
 import type { HostView } from './host-view.ts';
 import { hostSysctls } from './pod-network.ts';
 import { FROM_POD_PRIORITY, hostPrefix, podRules, TO_POD_PRIORITY } from './pod-plan.ts';
-import { deletable, isOurPodRule, isPodRule } from './pod-rules.ts';
+import { deletable, isPodRule, ourPodRules } from './pod-rules.ts';
 import { ALIAS_MARK, DIRECT_GROUP, type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
 import { differing } from './sysctl.ts';
+import { terwayVethOf } from './terway-pod.ts';
 
 export type PodFound = { readonly fixes: readonly Fix[]; readonly whole: boolean; readonly begun?: boolean };
 
@@ -37,7 +38,7 @@ export function podFixes(
   thorough: boolean,
 ): PodFound {
   const name = podKey(pod.sandbox.pod);
-  const link = veths.get(device.hostMac) ?? null;
+  const link = veths.get(device.hostMac) ?? terwayVeth(view, device, pod.ips);
   if (link === null) {
     if (pod.standing !== 'seen') return { fixes: [], whole: false };
     const detail = `the device ${device.hostNames[0]} is gone, and with it the pod's own: only a new sandbox helps`;
@@ -70,6 +71,10 @@ export function podFixes(
   if (pod.standing === 'young')
     return { fixes: [], whole: fixes.length === 0, begun: fixes.length > 0 && link.alias === device.alias };
   return { fixes, whole: fixes.length === 0 };
+}
+
+function terwayVeth(view: HostView, device: SandboxDevice, ips: readonly string[]): Link | null {
+  return terwayVethOf(device, ips, view.links, (ip) => view.routesTo(ip));
 }
 
 function routeFixes(view: HostView, ip: string, link: Link, pod: string): Fix[] {
@@ -132,7 +137,9 @@ export function leftoverFixes(
   held: ReadonlySet<string>,
 ): Fix[] {
   const device = sandboxDevice(left.sandbox);
-  const link = veths.get(device.hostMac) ?? null;
+  // Of an address that somebody has again the route is that one's.
+  const free = left.ips.filter((ip) => !held.has(ip));
+  const link = veths.get(device.hostMac) ?? terwayVeth(view, device, free);
   const ips = new Set([...left.ips, ...(link === null ? [] : view.addressesBehind(link))]);
   const pod = podKey(left.sandbox.pod);
   const rules = [...ips]
@@ -154,7 +161,7 @@ export function leftoverFixes(
 /** What may go of the rules about an address. */
 function oursOf(view: HostView, ip: string): readonly Rule[] {
   const all = view.rulesOf(ip);
-  return deletable(all.filter(isOurPodRule), all);
+  return deletable(ourPodRules(all), all);
 }
 
 /** Rules of an address that nobody holds and no route leads to: the pod's namespace went without a DEL. */

@@ -6,11 +6,12 @@
  * (CAP_NET_ADMIN) and has a device on the VPC itself can undo that; behind a pair nobody can.
  * Source: cases/field P16; Alibaba Cloud, instance metadata, 100.100.100.200.
  */
+
+import { HOST_VETH_PREFIX } from '../../core/host-veth-name.ts';
 import { parseCidr } from '../../core/ip.ts';
 import { METADATA_CIDR } from '../../core/metadata-address.ts';
 import type { BaseChain } from '../netlink/nft-table.ts';
 import { comesBy, drop, goesTo } from '../netlink/wire/nftables.ts';
-import { HOST_VETH_PREFIX } from './sandbox-device.ts';
 
 /** Before connections are tracked and destinations rewritten. Source: nft(8), priority raw. */
 const RAW = -300;

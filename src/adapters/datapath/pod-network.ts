@@ -17,9 +17,10 @@ import { addRule } from '../netlink/wire/rule.ts';
 import { addressesBehind, findHostVeth, GONE, isHostVeth, isOwned, routeTo } from './host-veth.ts';
 import { isOwnNetns, PodNamespace } from './pod-namespace.ts';
 import { hostPrefix, type PodPlan } from './pod-plan.ts';
-import { deletePodRules } from './pod-rules.ts';
-import { sandboxDevice } from './sandbox-device.ts';
+import { deleteNamed, deletePodRules } from './pod-rules.ts';
+import { type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
 import { ALL_RP_FILTER, deviceSysctl, ensureSysctls, notStrict, readSysctl, type Sysctl } from './sysctl.ts';
+import { terwayVethOf } from './terway-pod.ts';
 import { firstMissing } from './verify-pod.ts';
 
 export type Attached = { readonly hostName: string; readonly hostMac: string; readonly podMac: string };
@@ -73,20 +74,30 @@ export class PodNetwork {
     const host = new Netlink(this.#libc);
     let ours: readonly string[] = [];
     try {
-      const link = findHostVeth(host, device) ?? host.links().find((each) => isOwned(each, device)) ?? null;
+      const link = this.#hostEnd(host, device, ips);
       const untold = ([4, 6] as const).filter((family) => !ips.some((ip) => familyOf(ip) === family));
       const known = new Set([...ips, ...(link === null ? [] : addressesBehind(host, link, untold))]);
       ours = [...known].filter((ip) => {
         const route = routeTo(host, ip);
         return route === null || route.linkIndex === link?.index;
       });
-      deletePodRules(host, ours);
+      if (link === null || isOwned(link, device)) deletePodRules(host, ours);
+      else deleteNamed(host, ours);
       if (link !== null) host.apply([deleteLink(link)], GONE);
       else this.#deletePodEnd(sandbox, device.podMac); // of a pair neither end outlives the other
     } finally {
       host.close();
     }
     return ours;
+  }
+
+  /** Ours by its mark, wherever it is; else the one that Terway's plugin made, if that is what the addresses lead to. */
+  #hostEnd(host: Netlink, device: SandboxDevice, ips: readonly string[]): Link | null {
+    const byName = findHostVeth(host, device);
+    if (byName !== null) return byName;
+    const links = host.links();
+    const routesTo = (ip: string) => host.routes(familyOf(ip));
+    return links.find((each) => isOwned(each, device)) ?? terwayVethOf(device, ips, links, routesTo);
   }
 
   /** null when all is there, else the first object that is missing, in words. Changes nothing. */

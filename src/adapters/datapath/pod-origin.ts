@@ -11,6 +11,8 @@
  * decides that for IPv4 whatever the device says, and is the host's own setting; IPv6 has no switch. So they end here.
  * Source: cases/field F4, P20; net/netfilter/ipvs/ip_vs_xmit.c; Documentation/networking/ip-sysctl.rst, send_redirects.
  */
+
+import { HOST_VETH_PREFIX } from '../../core/host-veth-name.ts';
 import type { BaseChain } from '../netlink/nft-table.ts';
 import {
   comesBy,
@@ -23,7 +25,6 @@ import {
   unmarkPacket,
 } from '../netlink/wire/nftables.ts';
 import { MASQUERADE_MARK } from './reply-paths.ts';
-import { HOST_VETH_PREFIX } from './sandbox-device.ts';
 
 /** Clear of kube-proxy's and Calico's, as the mark of replies is. */
 export const POD_MARK = 0x20;

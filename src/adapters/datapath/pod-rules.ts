@@ -15,6 +15,7 @@ import { decodeRule, deleteRule, putBackRule, ruleText, takeRule } from '../netl
 import { GONE } from './host-veth.ts';
 import { FROM_POD_PRIORITY, hostPrefix, TO_POD_PRIORITY } from './pod-plan.ts';
 import { ROUTE_TABLE_BASE } from './route-table.ts';
+import { oldTerwayRules } from './terway-pod.ts';
 
 /** By its shape: one of our two priorities, about exactly one address and nothing else, whatever table it looks up. */
 export function isPodRule({ priority, source, destination, incoming, mark, narrower }: Rule): boolean {
@@ -29,12 +30,19 @@ export function isOurPodRule(rule: Rule): boolean {
   return isPodRule(rule) && (table >= ROUTE_TABLE_BASE || (priority === TO_POD_PRIORITY && table === TABLE_MAIN));
 }
 
+/** Of all rules about some addresses those that we may have made, or Terway's plugins before us. */
+export function ourPodRules(all: readonly Rule[]): readonly Rule[] {
+  const old = oldTerwayRules(all);
+  return all.filter((rule) => isOurPodRule(rule) || old.includes(rule));
+}
+
 /** Of `wanted` those that can be deleted without harm; `all`: every rule about their addresses, in the kernel's order. */
 export function deletable(wanted: readonly Rule[], all: readonly Rule[]): readonly Rule[] {
+  const old = oldTerwayRules(all);
   return wanted.filter((rule) => {
     const text = ruleText(named(rule));
     const first = all.find((each) => ruleText(named(each)) === text);
-    return first === undefined || isPodRule(first);
+    return first === undefined || isPodRule(first) || old.includes(first);
   });
 }
 
@@ -102,9 +110,10 @@ const NO_RULE: Rule = {
   narrower: true,
 };
 
-function deleteNamed(host: Netlink, ips: readonly string[]): void {
+/** Also those of Terway's plugins, which may be anywhere in the list. Throws NetlinkError. */
+export function deleteNamed(host: Netlink, ips: readonly string[]): void {
   const all = host.rulesAbout(ips);
-  host.apply(deletable(all.filter(isOurPodRule), all).map(deleteRule), GONE);
+  host.apply(deletable(ourPodRules(all), all).map(deleteRule), GONE);
 }
 
 const isHost = (prefix: Rule['source']): boolean => prefix !== null && prefix.prefix === hostPrefix(prefix.ip).prefix;

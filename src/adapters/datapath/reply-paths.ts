@@ -13,6 +13,8 @@
  * The mark is one bit that neither kube-proxy (0x4000, 0x8000) nor Calico (0xffff0000) uses, and that of Terway's symmetric routing, as the rule's
  * priority is. Source: cases/field F3; Terway, `symmetric_routing_config`.
  */
+
+import { HOST_VETH_PREFIX } from '../../core/host-veth-name.ts';
 import type { Family } from '../../core/ip.ts';
 import type { Link } from '../netlink/link.ts';
 import type { BaseChain } from '../netlink/nft-table.ts';
@@ -30,7 +32,7 @@ import {
 import { addRule, deleteRule, ruleText } from '../netlink/wire/rule.ts';
 import type { Fix } from './fix.ts';
 import { GONE } from './host-veth.ts';
-import { DIRECT_GROUP, HOST_VETH_PREFIX } from './sandbox-device.ts';
+import { DIRECT_GROUP } from './sandbox-device.ts';
 import { deviceSysctl, isStrict } from './sysctl.ts';
 
 export const REPLY_MARK = 0x10;

@@ -9,17 +9,16 @@
  * its own sandbox, and both pods keep their network.
  * Source: cases/bugs B22; Terway's host veth name (SHA-1 of `<namespace>.<pod><interface, eth0 as nothing>`).
  */
-import { DEFAULT_IF_NAME, type Sandbox, sandboxKey } from '../../core/sandbox.ts';
+import { HOST_VETH_DIGITS, HOST_VETH_PREFIX, hostVethName } from '../../core/host-veth-name.ts';
+import { type Sandbox, sandboxKey } from '../../core/sandbox.ts';
 import { sha1Hex } from '../../core/sha1.ts';
 
-export const HOST_VETH_PREFIX = 'cali';
 export const ALIAS_MARK = 'enactor:';
 /**
  * The group of a host end whose pod is on the network itself (an ENI's device, or an ipvlan slave of one): only some of its traffic passes here, so that no
  * rule leads it, and what is rewritten on its way has to bear the node's address (node-filter.ts). Said with the device, so that it holds as long.
  */
 export const DIRECT_GROUP = 0x656e;
-const DIGITS = 11; // with the prefix 15 characters, the most a device name can have
 
 type Names = Pick<Sandbox, 'containerId' | 'ifName'>;
 
@@ -37,16 +36,11 @@ export function sandboxDevice(sandbox: Names & Pick<Sandbox, 'pod'>): SandboxDev
   const { namespace, name } = sandbox.pod;
   const digest = sha1Hex(sandboxKey(sandbox)); // 40 digits: 12 for each MAC, 11 for a name
   return {
-    hostNames: [hostVethName({ namespace, name }, sandbox.ifName), HOST_VETH_PREFIX + digest.slice(-DIGITS)],
+    hostNames: [hostVethName({ namespace, name }, sandbox.ifName), HOST_VETH_PREFIX + digest.slice(-HOST_VETH_DIGITS)],
     hostMac: macOf(digest.slice(0, 12)),
     podMac: macOf(digest.slice(12, 24)),
     alias: `${ALIAS_MARK}${namespace}/${name} ${sandbox.ifName} ${sandbox.containerId}`,
   };
-}
-
-export function hostVethName(pod: { readonly namespace: string; readonly name: string }, ifName: string): string {
-  const text = `${pod.namespace}.${pod.name}${ifName === DEFAULT_IF_NAME ? '' : ifName}`;
-  return HOST_VETH_PREFIX + sha1Hex(text).slice(0, DIGITS);
 }
 
 /** Locally administered, unicast; 46 bits of the digest. */

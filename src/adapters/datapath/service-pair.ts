@@ -1,5 +1,6 @@
 /** What goes with a device of a pod that is on the network itself: the addresses on it, and the pair for what is the host's to do (exclusive-plan.ts). */
 import { EnactorError } from '../../core/errors.ts';
+import { HOST_VETH_PREFIX } from '../../core/host-veth-name.ts';
 import { familyOf } from '../../core/ip.ts';
 import type { Libc } from '../netlink/libc.ts';
 import type { Link } from '../netlink/link.ts';
@@ -16,7 +17,7 @@ import { findHostVeth, GONE, isOwned } from './host-veth.ts';
 import type { PodNamespace } from './pod-namespace.ts';
 import { hostSysctls } from './pod-network.ts';
 import type { OnLink } from './pod-plan.ts';
-import { DIRECT_GROUP, HOST_VETH_PREFIX } from './sandbox-device.ts';
+import { DIRECT_GROUP } from './sandbox-device.ts';
 import { deviceSysctl, ensureSysctls, type Sysctl } from './sysctl.ts';
 import { missingQueue } from './verify-pod.ts';
 

@@ -28,6 +28,7 @@ const requests = {
     IfName: text,
     NetworkName: text,
     PodUid: text,
+    Netns: text,
   }),
   GetIPInfo: z.object({ ...podFields, IfName: text }),
   RecordEvent: z.object({

@@ -1,7 +1,6 @@
 /** `enactor terway-records`: what Terway's daemon remembers of the pods of this node, read from its database file. Nothing is changed. */
-import { readFileSync } from 'node:fs';
-import { BoltError, readBucket } from '../../adapters/bolt/bolt-reader.ts';
-import { parseTerwayRecord, type TerwayRecord } from '../../core/terway-record.ts';
+import { readTerwayDatabase, TERWAY_DATABASE, type TerwayRecords } from '../../adapters/bolt/terway-database.ts';
+import { failureOf } from '../../core/errors.ts';
 import type { Paint } from '../../lab/view/paint.ts';
 import { forHowLong } from '../../lab/view/words.ts';
 import { type AddCommand, examples, outputOption } from '../command.ts';
@@ -9,16 +8,11 @@ import { CommandError, EXIT } from '../exit-codes.ts';
 import { print } from '../print.ts';
 import { table } from '../table.ts';
 
-const DATABASE = '/var/lib/cni/terway/ResRelation.db';
-const BUCKET = 'relation';
-
-type Read = { readonly records: readonly TerwayRecord[]; readonly unreadable: readonly string[] };
-
 export const terwayRecordsCommand: AddCommand = (enactor, done) => {
   enactor
     .command('terway-records')
     .description('which pods Terway’s daemon has on this node, with their addresses, as its database file says')
-    .option('--db <file>', 'its database', DATABASE)
+    .option('--db <file>', 'its database', TERWAY_DATABASE)
     .addOption(outputOption())
     .addHelpText(
       'after',
@@ -31,34 +25,17 @@ export const terwayRecordsCommand: AddCommand = (enactor, done) => {
     });
 };
 
-/** A record that cannot be read hides none of the others. */
-function recordsOf(path: string): Read {
-  const records: TerwayRecord[] = [];
-  const unreadable: string[] = [];
-  for (const [key, value] of bucketAt(path)) {
-    try {
-      records.push(parseTerwayRecord(key, value.toString()));
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      unreadable.push(error.message);
-    }
-  }
-  return { records, unreadable };
-}
-
-function bucketAt(path: string): ReadonlyMap<string, Buffer> {
+function recordsOf(path: string): TerwayRecords {
   try {
-    const bucket = readBucket(readFileSync(path), BUCKET);
-    if (bucket !== null) return bucket;
+    const read = readTerwayDatabase(path);
+    if (read !== null) return read;
   } catch (error) {
-    if (error instanceof BoltError || (error instanceof Error && 'code' in error))
-      throw new CommandError(EXIT.cannot, `${path}: ${error.message}`);
-    throw error;
+    throw new CommandError(EXIT.cannot, failureOf(error).detail);
   }
-  throw new CommandError(EXIT.cannot, `${path}: it has no bucket “${BUCKET}”: is it Terway’s resource database?`);
+  throw new CommandError(EXIT.cannot, `${path}: there is no such file`);
 }
 
-function lines({ records, unreadable }: Read, paint: Paint): string[] {
+function lines({ records, unreadable }: TerwayRecords, paint: Paint): string[] {
   const rows = records.map(({ pod, kind, ipv4, ipv6, eni, reserveMs, containerId }) => [
     `${pod.namespace}/${pod.name}`,
     kind,

@@ -3,7 +3,8 @@
  * or an ipvlan slave of one. Source: sandbox-device.ts, the group of their host ends.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { DIRECT_GROUP, HOST_VETH_PREFIX } from '../../adapters/datapath/sandbox-device.ts';
+import { DIRECT_GROUP } from '../../adapters/datapath/sandbox-device.ts';
+import { HOST_VETH_PREFIX } from '../../core/host-veth-name.ts';
 import { type CheckResult, warning } from './check.ts';
 
 const DEVICES = '/sys/class/net';

@@ -7,6 +7,7 @@ import { join, relative } from 'node:path';
 import { whyPluginFails } from '../plugin-trial.ts';
 import { DROP_INS, type DropIn, type Primary } from './guest-agents.ts';
 import { placeFile } from './place-file.ts';
+import { hadTerway, keepTerwayPlugin, TERWAY_PLUGIN } from './terway-name.ts';
 
 export const PLUGIN_PATH = 'opt/cni/bin/enactor-cni';
 
@@ -26,9 +27,13 @@ export function install(
     ...{ what, path, is: placeFile(join(root, path), data, mode, by) ? 'written' : 'there already' },
   });
   const there = ({ signs }: DropIn) => signs.some((sign) => existsSync(join(root, sign)));
+  const data = readFileSync(plugin);
+  const isTerways = hadTerway(root);
+  if (isTerways) keepTerwayPlugin(root);
   const agents = primary === null ? [] : DROP_INS.filter(there).map((one) => ({ ...one, said: one.text(primary) }));
   return [
-    placed('plugin', PLUGIN_PATH, readFileSync(plugin), 0o755, trial),
+    placed('plugin', PLUGIN_PATH, data, 0o755, trial),
+    ...(isTerways ? [placed('plugin under Terway’s name', TERWAY_PLUGIN, data, 0o755, trial)] : []),
     ...agents.map(({ agent, path, said }) => placed(agent, path, Buffer.from(said), 0o644)),
   ];
 }

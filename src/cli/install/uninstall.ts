@@ -8,13 +8,14 @@ import { closeSync, existsSync, openSync, readdirSync, readSync, rmdirSync, rmSy
 import { join } from 'node:path';
 import { isOurPodRule } from '../../adapters/datapath/pod-rules.ts';
 import { REPLY_MARK, REPLY_PRIORITY } from '../../adapters/datapath/reply-paths.ts';
-import { HOST_VETH_PREFIX } from '../../adapters/datapath/sandbox-device.ts';
 import { removeTable } from '../../adapters/netlink/filter-table.ts';
 import { openKoffiLibc } from '../../adapters/netlink/libc-koffi.ts';
 import { Netlink } from '../../adapters/netlink/netlink.ts';
 import { deleteRule, ruleText } from '../../adapters/netlink/wire/rule.ts';
+import { HOST_VETH_PREFIX } from '../../core/host-veth-name.ts';
 import { DROP_INS, MARK } from './guest-agents.ts';
 import { PLUGIN_PATH } from './install.ts';
+import { restoreTerwayPlugin } from './terway-name.ts';
 
 const OURS = [
   ...['etc/cni/net.d/10-enactor.conflist', PLUGIN_PATH],
@@ -41,11 +42,12 @@ export function removeFiles(root: string): readonly string[] {
   const dropIns = DROP_INS.map(({ path }) => path).filter((path) => isOurs(join(root, path)));
   const found = [...OURS, ...dropIns].filter((path) => existsSync(join(root, path)));
   for (const path of found) rmSync(join(root, path), { recursive: true });
+  const terways = restoreTerwayPlugin(root);
   for (const folder of FOLDERS) {
     const path = join(root, folder);
     if (existsSync(path) && readdirSync(path).length === 0) rmdirSync(path);
   }
-  return found;
+  return [...found, ...terways];
 }
 
 /** One of the same name may be somebody else's. */

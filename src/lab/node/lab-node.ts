@@ -180,6 +180,7 @@ export class LabNode {
       'json-socket': this.jsonSocket,
       'debug-socket': this.debugSocket,
       'lock-file': `${this.dir}/terwayd.lock`,
+      'terway-db': `${this.dir}/terway/ResRelation.db`,
       'boot-id-file': this.#bootIdFile,
       kubeconfig: `${this.dir}/kubeconfig`,
       'metadata-url': `http://${METADATA_IP}`,

@@ -7,8 +7,8 @@ import { gunzipSync } from 'node:zlib';
 import t from 'tap';
 import { BRANCH_PAGE } from '../../../src/adapters/bolt/bolt-format.ts';
 import { readBucket } from '../../../src/adapters/bolt/bolt-reader.ts';
+import { bucketFile } from '../../../src/adapters/bolt/bolt-writer.ts';
 import { parseTerwayRecord } from '../../../src/core/terway-record.ts';
-import { bucketFile } from './bucket-file.ts';
 
 const written = (name: string): Buffer => gunzipSync(readFileSync(new URL(`${name}.db.gz`, import.meta.url)));
 

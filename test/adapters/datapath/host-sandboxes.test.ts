@@ -118,8 +118,11 @@ test('sandboxes: a pod that Terway’s plugin made is known by the route to its 
       t.equal(await asked(sandbox, IPS), false, `${route} to ${foreign} leads to no pod`);
       host.ip('route', 'del', route, 'dev', foreign);
     }
-    host.ip('route', 'add', route, 'dev', name, 'table', '1007');
+    host.ip('route', 'add', route, 'dev', name, 'table', '77');
     t.equal(await asked(sandbox, IPS), false, `${route} in another table`);
+    host.ip('route', 'add', route, 'dev', name, 'table', '1007');
+    t.equal(await asked(sandbox, IPS), true, `${route} in that of an ENI, as of v1.0.10`);
+    host.ip('route', 'del', route, 'dev', name, 'table', '1007');
     host.ip('route', 'add', route, 'dev', name);
     t.equal(await asked(sandbox, IPS), true, route);
     t.equal(await asked(sandbox, ['192.168.0.11', 'fd00::11']), false, 'another address');

@@ -3,7 +3,7 @@ import { test } from 'tap';
 import { PodNamespace } from '../../../src/adapters/datapath/pod-namespace.ts';
 import { PodNetwork } from '../../../src/adapters/datapath/pod-network.ts';
 import { type PodPlan, podPlan } from '../../../src/adapters/datapath/pod-plan.ts';
-import { hostVethName } from '../../../src/adapters/datapath/sandbox-device.ts';
+import { hostVethName } from '../../../src/core/host-veth-name.ts';
 import type { Sandbox } from '../../../src/core/sandbox.ts';
 import { cannotMakeNamespaces, libc, TestNamespace } from '../netlink/namespaces.ts';
 

@@ -6,7 +6,7 @@
 import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import koffi from 'koffi';
-import { EnactorError } from '../core/errors.ts';
+import { EnactorError } from '../../core/errors.ts';
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 const LOCK_EX = 2;

@@ -1,0 +1,130 @@
+/**
+ * Gives a node’s pods back to Terway: its database is written, read again by the reader, and our store is set aside, since it will be wrong as
+ * soon as Terway has bound one address. Until then nothing is changed; either daemon that runs is an obstacle.
+ */
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { readLeases, readReservations } from '../../actors/leases-on-disk.ts';
+import { bucketFile } from '../adapters/bolt/bolt-writer.ts';
+import { readTerwayDatabase, TERWAY_BUCKET } from '../adapters/bolt/terway-database.ts';
+import { hostWitness } from '../adapters/datapath/host-witness.ts';
+import { openLevelStore, StoreLockedError } from '../adapters/level/level-store.ts';
+import { tryFileLock } from '../adapters/locks/file-lock.ts';
+import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
+import { EnactorError } from '../core/errors.ts';
+import { type Handover, handover, type Refusal } from '../core/handover.ts';
+import type { Lease } from '../core/lease.ts';
+import { parseRememberedEni } from '../core/remembered-eni.ts';
+import type { TerwayRecord } from '../core/terway-record.ts';
+import type { HostPod } from '../ports/host.ts';
+import type { Store } from '../ports/store.ts';
+import { placeFile } from './install/place-file.ts';
+
+const CONFLIST = '10-enactor.conflist';
+
+export type GiveBack = {
+  readonly dataDir: string;
+  readonly lockFile: string;
+  readonly db: string;
+  /** Where our CNI configuration is taken away, since it comes before Terway’s; null: it is left there. */
+  readonly cniConfDir: string | null;
+  /** Also when pods have to be left out, whose addresses Terway may then give to others. */
+  readonly leaveOut: boolean;
+};
+
+export type GivenBack = {
+  readonly written: readonly TerwayRecord[];
+  readonly refused: readonly Refusal[];
+  /** Where our store, and Terway’s old database, are kept; null: nothing was written, there was none. */
+  readonly store: string | null;
+  readonly before: string | null;
+};
+
+/** Rejects with EnactorError: a daemon runs, there is nothing to give, a file cannot be written. */
+export async function giveBack(
+  { dataDir, lockFile, db, cniConfDir, leaveOut }: GiveBack,
+  nowMs: number,
+): Promise<GivenBack> {
+  const path = join(dataDir, 'db');
+  if (!existsSync(path)) throw new EnactorError('store', `${path}: there is no store, so nothing to give back`);
+  const store = await opened(path);
+  const lock = tryFileLock(lockFile);
+  try {
+    if (lock === null) throw new EnactorError('notReady', `Terway’s daemon runs: it holds ${lockFile}`);
+    const { records, refused } = await told(store, nowMs);
+    if (records.size === 0 && refused.length === 0)
+      throw new EnactorError('store', `${path} has no lease, so nothing to give back: ${db} stays as it is`);
+    if (refused.length > 0 && !leaveOut) return { written: [], refused, store: null, before: null };
+    const before = setAsideDatabase(db);
+    placeFile(
+      db,
+      bucketFile(TERWAY_BUCKET, new Map([...records].map(([key, text]) => [key, Buffer.from(text)]))),
+      0o600,
+    );
+    const written = readBack(db, records);
+    await store.setAside('its leases were given back to Terway');
+    if (cniConfDir !== null) rmSync(join(cniConfDir, CONFLIST), { force: true });
+    return { written, refused, store: store.state().setAside?.path ?? null, before };
+  } finally {
+    lock?.release();
+    await store.close();
+  }
+}
+
+async function opened(path: string): Promise<Store> {
+  try {
+    return await openLevelStore(path);
+  } catch (thrown) {
+    if (!(thrown instanceof StoreLockedError)) throw thrown;
+    throw new EnactorError('notReady', 'the daemon runs: stop it first (it would go on giving addresses)', thrown);
+  }
+}
+
+async function told(store: Store, nowMs: number): Promise<Handover> {
+  const [{ leases, unreadable }, reservations, enis, pods] = await Promise.all([
+    readLeases(store),
+    readReservations(store),
+    store.read('enis'),
+    hostWitness(openKoffiLibc()).pods(),
+  ]);
+  const remembered = enis.flatMap(({ value }) => parseRememberedEni(value) ?? []);
+  const macs = new Map([
+    ...remembered.map(({ eniId, mac }) => [eniId, mac] as const),
+    ...leases.map(({ grant: { eni } }) => [eni.eniId, eni.mac] as const),
+  ]);
+  const { records, refused } = handover({ leases, reservations: [...reservations.values()], macs, nowMs });
+  const broken = unreadable.map((sandbox) => ({ pod: '-', why: `the lease of sandbox ${sandbox} cannot be read` }));
+  return { records, refused: [...refused, ...broken, ...strangers(pods, leases)] };
+}
+
+/** Pods that the host routes to and no lease tells of, as when their addresses are held back. */
+function strangers(pods: readonly HostPod[], leases: readonly Lease[]): Refusal[] {
+  const leased = new Set(leases.map(({ grant }) => grant.address.ipv4));
+  return pods
+    .filter(({ ips }) => !ips.some((ip) => leased.has(ip)))
+    .map(({ device, ips }) => ({
+      pod: '-',
+      why: `the host leads ${ips.join(', ')} to ${device}, and no lease tells whose that is`,
+    }));
+}
+
+function setAsideDatabase(db: string): string | null {
+  // Throws when somebody has it open; that it cannot be read is no reason to keep it.
+  try {
+    if (readTerwayDatabase(db) === null) return null;
+  } catch (thrown) {
+    if (thrown instanceof EnactorError && /somebody has it open/.test(thrown.detail)) throw thrown;
+  }
+  const before = `${db}.before-enactor-gave-back`;
+  renameSync(db, before);
+  return before;
+}
+
+function readBack(db: string, records: Handover['records']): readonly TerwayRecord[] {
+  const read = readTerwayDatabase(db);
+  const names = new Set(read?.records.map(({ pod }) => `${pod.namespace}/${pod.name}`));
+  const whole = read !== null && read.unreadable.length === 0 && names.size === records.size;
+  if (!whole || ![...records.keys()].every((key) => names.has(key)))
+    throw new EnactorError('store', `${db} does not read as it was written: our store stays as it is`);
+  return read.records;
+}
