@@ -7,8 +7,8 @@
  * TypeScript as it is; the tests themselves run under the `node` of the path.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { createWriteStream, mkdirSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { createWriteStream, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { type FileSummary, readTap, type Skip } from './tap-summary.ts';
 
 /** What hangs is ended; a run should take well under 20 minutes on two cores, and a machine that is slower today still gets its answer. */
@@ -16,6 +16,7 @@ const RUN_TIMEOUT_MS = 28 * 60_000;
 const KILL_AFTER_MS = 30_000;
 const RAW_PATH = '.tap/last-run.tap';
 const AGAIN_PATH = '.tap/last-run-again.tap';
+const BUNDLES_PATH = resolve('.tap/bundles');
 
 /** So many failed files are tried again; more are no accident of timing. */
 const AGAIN_MAX = 3;
@@ -74,6 +75,14 @@ function buildTap(): void {
   execFileSync('node_modules/.bin/tap', ['build'], { stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
+/** Each test file with all it imports as one module: see .ci/tests. Made anew in each run, so that nothing can be stale. */
+function bundleTests(files: readonly string[]): void {
+  rmSync(BUNDLES_PATH, { recursive: true, force: true });
+  const beganMs = Date.now();
+  execFileSync('node', ['.ci/tests/bundle.mjs', BUNDLES_PATH, ...files], { stdio: ['ignore', 'ignore', 'inherit'] });
+  print(`bundled ${files.length} test files in ${((Date.now() - beganMs) / 1000).toFixed(1)} s`);
+}
+
 type Run = {
   readonly exitCode: number;
   readonly cutOff: boolean;
@@ -103,6 +112,7 @@ async function tapOver(args: readonly string[], rawPath: string): Promise<Run> {
   const raw = createWriteStream(rawPath);
   const tap = spawn('node_modules/.bin/tap', ['--reporter=tap', '--no-color', ...coverage, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ENACTOR_BUNDLES: BUNDLES_PATH },
   });
   let cutOff = false;
   const end = (signal: NodeJS.Signals) => {
@@ -136,7 +146,10 @@ async function tapOver(args: readonly string[], rawPath: string): Promise<Run> {
 const startedMs = Date.now();
 buildTap();
 mkdirSync('.tap', { recursive: true });
-const first = await tapOver(process.argv.slice(2).flatMap(testsIn), RAW_PATH);
+const args = process.argv.slice(2).flatMap(testsIn);
+const named = args.filter((argument) => argument.endsWith('.ts'));
+if (process.env.ENACTOR_COVERAGE === undefined) bundleTests(named.length > 0 ? named : testsIn('test'));
+const first = await tapOver(args, RAW_PATH);
 files.push(...first.files);
 
 const failed = first.files.filter((file) => file.failed > 0).map(({ file }) => file);

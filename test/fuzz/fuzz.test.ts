@@ -1,4 +1,5 @@
 /** A short run over all decoders, the kept corpus first: what was found once is not found again. The long one is `npm run fuzz`. */
+// bundle: no, since coverage is told by source.
 import t from 'tap';
 import { corpusOf } from './corpus.ts';
 import { Coverage } from './coverage.ts';
