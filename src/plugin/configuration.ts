@@ -4,6 +4,7 @@
  * Keys are read as written: the reference's habit of taking `NAME` for `name` is Go's, not the specification's. Of a key that
  * comes twice the last counts. Keys we do not know are ignored. Source: CNI SPEC 1.1, sections 1 and 2; libcni utils.
  */
+import type { EniKind } from '../adapters/datapath/eni-device.ts';
 import { parseCidr } from '../core/ip.ts';
 import { socketPathProblem } from '../core/limits.ts';
 import { type Shaping, shapingFromBits } from '../core/shaping.ts';
@@ -11,6 +12,8 @@ import { CNI_CODE, type CniCode, CniError } from './cni-error.ts';
 import { IMPLIED_VERSION } from './cni-version.ts';
 
 export const DEFAULT_DAEMON_SOCKET = '/var/run/eni/enactor.socket';
+/** Source: Terway, daemon/server. */
+export const TERWAY_SOCKET = '/var/run/eni/eni.socket';
 export const DEFAULT_DATA_DIR = '/var/lib/cni/enactor';
 
 /** A configuration with its prevResult is a few kilobytes. */
@@ -25,6 +28,10 @@ export type Configuration = {
   /** null leaves it to the daemon, then to 1500. */
   readonly mtu: number | null;
   readonly daemonSocket: string;
+  /** `terway`: the daemon that listens there is Terway's, and speaks gRPC. */
+  readonly daemon: 'enactor' | 'terway';
+  /** Which devices may be ENIs, where Terway's daemon leaves them to the plugin; as the daemon's key of this name. */
+  readonly eniKinds: readonly EniKind[];
   readonly dataDir: string;
   readonly logFile: string | null;
   readonly debug: boolean;
@@ -40,6 +47,8 @@ export type Configuration = {
   readonly attachments: unknown;
 };
 
+const ENI_KINDS: readonly EniKind[] = ['device', 'veth', 'dummy'];
+
 type Json = Readonly<Record<string, unknown>>;
 
 /** Text that is no JSON object: CniError 6; an object that is no configuration of ours: 7, naming the key. */
@@ -49,7 +58,8 @@ export function parseConfiguration(bytes: Buffer): Configuration {
   const name = textKey(json, 'name', CNI_CODE.decodeFailure);
   if (name === '') throw invalidKey('name', 'is missing');
   if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(name)) throw invalidKey('name', `${JSON.stringify(name)} is malformed`);
-  const daemonSocket = textKey(json, 'daemonSocket') || DEFAULT_DAEMON_SOCKET;
+  const daemon = daemonIn(json);
+  const daemonSocket = textKey(json, 'daemonSocket') || (daemon === 'terway' ? TERWAY_SOCKET : DEFAULT_DAEMON_SOCKET);
   const problem = socketPathProblem(daemonSocket);
   if (problem !== null) throw invalidKey('daemonSocket', problem);
   return {
@@ -57,6 +67,8 @@ export function parseConfiguration(bytes: Buffer): Configuration {
     name,
     mtu: mtuKey(json),
     daemonSocket,
+    daemon,
+    eniKinds: eniKindsIn(json),
     dataDir: textKey(json, 'dataDir') || DEFAULT_DATA_DIR,
     logFile: textKey(json, 'logFile') || null,
     debug: booleanKey(json, 'debug'),
@@ -105,6 +117,21 @@ function booleanKey(json: Json, key: string): boolean {
   const value = json[key] ?? false;
   if (typeof value !== 'boolean') throw invalidKey(key, 'is neither true nor false');
   return value;
+}
+
+function daemonIn(json: Json): Configuration['daemon'] {
+  const daemon = textKey(json, 'daemon') || 'enactor';
+  if (daemon !== 'enactor' && daemon !== 'terway')
+    throw invalidKey('daemon', `is ${JSON.stringify(daemon)}; enactor and terway are supported`);
+  return daemon;
+}
+
+function eniKindsIn(json: Json): readonly EniKind[] {
+  const kinds = json.eni_link_kinds ?? ['device'];
+  const isKind = (kind: unknown): kind is EniKind => ENI_KINDS.some((one) => one === kind);
+  if (!Array.isArray(kinds) || kinds.length === 0 || !kinds.every(isKind))
+    throw invalidKey('eni_link_kinds', `is no list of ${ENI_KINDS.join(', ')}`);
+  return kinds;
 }
 
 /** Terway's configuration writes 0 for "the default". */

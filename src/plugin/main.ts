@@ -56,6 +56,8 @@ runPlugin({
   env: process.env,
   readStdin,
   post: postOverStreams(openBunLibc()),
+  terway: async (configuration) =>
+    (await import('./terway-connection.ts')).terwayConnection(configuration, openBunLibc()),
   datapath: () => hostDatapath(openBunLibc()),
   nowMs: Date.now,
   signal: stop.signal,

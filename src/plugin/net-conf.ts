@@ -7,7 +7,7 @@ import { CNI_CODE, CniError } from './cni-error.ts';
 import type { Configuration } from './configuration.ts';
 import type { Connection, OnEni, PodWanted } from './pod-datapath.ts';
 
-const DEFAULT_MTU = 1500;
+export const DEFAULT_MTU = 1500;
 
 const KNOWN: readonly number[] = [IP_TYPE.vpcEni, IP_TYPE.eniMultiIp];
 /** Source: linux/rtnetlink.h, RT_TABLE_MAIN. */

@@ -23,6 +23,8 @@ export type PluginPorts = {
   /** Throws CniError 5. */
   readonly readStdin: () => Buffer;
   readonly post: Post;
+  /** Terway's daemon in our form. */
+  readonly terway: (configuration: Configuration) => Promise<BackendClient>;
   /** Made only for the verbs that need it. */
   readonly datapath: () => PodDatapath;
   readonly nowMs: () => number;
@@ -73,7 +75,7 @@ async function runVerb(ports: PluginPorts, invocation: Invocation, configuration
     const result = await verb({
       invocation,
       configuration,
-      daemon: new DaemonCalls(connect(configuration, invocation, ports.post), ports.limits),
+      daemon: new DaemonCalls(await connect(ports, configuration, invocation), ports.limits),
       datapath: ports.datapath(),
       log,
       nowMs: ports.nowMs,
@@ -88,7 +90,12 @@ async function runVerb(ports: PluginPorts, invocation: Invocation, configuration
   }
 }
 
-function connect(configuration: Configuration, { traceParent }: Invocation, post: Post): BackendClient {
+async function connect(
+  { post, terway }: PluginPorts,
+  configuration: Configuration,
+  { traceParent }: Invocation,
+): Promise<BackendClient> {
+  if (configuration.daemon === 'terway') return terway(configuration);
   return backendClient(configuration.daemonSocket, post, traceParent === null ? {} : { traceparent: traceParent });
 }
 

@@ -117,6 +117,7 @@ test('ipvlan: a pod that got a pair instead, and its node, are told what is no l
       env: bench.env('ADD', { CNI_NETNS: '/run/netns/p' }),
       readStdin: () => Buffer.from(bench.conf()),
       post: postOverNode,
+      terway: () => Promise.reject(new Error('nobody speaks gRPC here')),
       datapath: () => ({
         gateway: { 4: '169.254.1.1', 6: 'fe80::1' },
         isOwnNetns: () => false,

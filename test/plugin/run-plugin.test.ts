@@ -32,6 +32,7 @@ function portsOf(bench: Bench, command: string, done: string[], fail: string | n
     env: bench.env(command, { CNI_NETNS: '/run/netns/p' }),
     readStdin: () => Buffer.from(bench.conf()),
     post: postOverNode,
+    terway: () => Promise.reject(new Error('nobody speaks gRPC here')),
     datapath: () => datapath,
     nowMs: Date.now,
     signal: new AbortController().signal,

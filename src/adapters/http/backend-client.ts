@@ -110,7 +110,7 @@ async function call<M extends BackendMethod>(
   throw answeredError(method, socketPath, answer, parsed);
 }
 
-type Attempt = {
+export type Attempt = {
   readonly method: string;
   readonly socketPath: string;
   readonly timeoutMs: number;
@@ -118,7 +118,7 @@ type Attempt = {
   readonly cancelled: boolean | undefined;
 };
 
-function transportError(error: unknown, attempt: Attempt): BackendError {
+export function transportError(error: unknown, attempt: Attempt): BackendError {
   const { method, socketPath, timeoutMs } = attempt;
   if (attempt.cancelled === true) return new BackendError('canceled', `${method} was cancelled`, error);
   if (attempt.timedOut) {
