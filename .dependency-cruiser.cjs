@@ -22,7 +22,7 @@ const layers = {
     '^src/adapters/kubernetes/kept-credentials\\.ts$',
     ...anyPackage,
   ],
-  '^src/plugin/': ['^src/(core|ports|plugin)/', '^src/adapters/(netlink|datapath|http)/', ...anyPackage],
+  '^src/plugin/': ['^src/(core|ports|plugin)/', '^src/adapters/(netlink|datapath|http)/', '^src/adapters/grpc/unary-client\\.ts$', ...anyPackage],
   '^src/daemon/': ['^src/(core|ports|adapters|daemon)/', '^(statecharts|actors)/', ...anyPackage],
   '^src/lab/': ['^src/(core|ports|adapters|vpc|lab)/', ...anyPackage],
   // The page in the browser: what it shares with its server is types and pure code.
