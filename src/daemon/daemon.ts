@@ -5,6 +5,7 @@
  * once an address can be had.
  */
 import { setMaxListeners } from 'node:events';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refuseNewerStore } from '../../actors/claim-store.ts';
@@ -18,6 +19,7 @@ import type { RootLog } from '../adapters/logging/json-log.ts';
 import type { LogTap } from '../adapters/logging/log-tap.ts';
 import { NodeMetrics } from '../adapters/metrics/node-metrics.ts';
 import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
+import { takenInsteadOf } from '../core/cni-order.ts';
 import type { Config } from '../core/config.ts';
 import { eniDevices } from '../core/eni-devices.ts';
 import { EnactorError } from '../core/errors.ts';
@@ -339,12 +341,21 @@ async function serve(flags: Flags, config: Config, log: RootLog, system: NodeSys
   };
   const path = join(directory, CONFLIST_NAME);
   let first = true;
+  let other: string | null = null;
   await every(CONFLIST_MS, end, async () => {
     try {
       const written = await installConflist(directory, conflist);
       if (first) log.info({ path, written }, 'CNI configuration installed');
       else if (written) log.warn({ path }, 'the CNI configuration was deleted or changed: installed anew');
       first = false;
+      const taken = takenInsteadOf(CONFLIST_NAME, await readdir(directory));
+      if (taken !== null && taken !== other)
+        log.error(
+          { directory, file: taken },
+          'this file comes before ours: the runtime goes on using it, and asks us for no pod',
+        );
+      else if (taken === null && other !== null) log.info({ directory, file: other }, 'gone: the runtime uses ours');
+      other = taken;
     } catch (thrown) {
       log.error({ directory, err: thrown }, 'CNI configuration cannot be installed');
     }

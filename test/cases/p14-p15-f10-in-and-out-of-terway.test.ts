@@ -6,7 +6,7 @@
 import '../lab/in-box.ts';
 
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import t, { type Test } from 'tap';
 import { bucketFile } from '../../src/adapters/bolt/bolt-writer.ts';
@@ -144,6 +144,9 @@ t.test('P14, P15, F10: in and out of Terway', async (t) => {
   t.equal(await calls(), before, 'without one call of the cloud');
   terway?.release();
 
+  // Terway’s own may stay: ours is the first by name.
+  const conflists = join(here.dir, 'cni');
+  writeFileSync(join(conflists, '10-terway.conflist'), '{}');
   const daemon = start(here);
   await daemon.serving();
   t.equal(tryFileLock(LOCK), null, 'P14: Terway’s daemon does not get its lock while we run');
@@ -155,6 +158,16 @@ t.test('P14, P15, F10: in and out of Terway', async (t) => {
     ...[layout === 'current' ? containerId : `unnamed:default.${name}`, sticky ? 300_000 : 0],
   ]);
   t.strictSame(told.sort(), wanted.sort(), 'P15: each of sixty pods has its address, and what is kept of it');
+
+  const instead = join(conflists, '00-terway.conf');
+  writeFileSync(instead, '{}');
+  await daemon.until(async () => /00-terway.conf.*comes before ours/.test(daemon.log));
+  t.notMatch(
+    daemon.log,
+    /10-terway.conflist.*comes before ours/,
+    'two configurations: the one that the runtime takes is told',
+  );
+  rmSync(instead);
 
   const fresh = await Promise.all(['new-0', 'new-1', 'new-2'].map((name) => added(t, here, daemon, name)));
   const all = [...fresh.map(([, address]) => address), ...pods.map((pod) => pod.ip)];
@@ -204,14 +217,14 @@ t.test('P14, P15, F10: in and out of Terway', async (t) => {
     '--lock-file',
     LOCK,
     '--cni-conf-dir',
-    join(here.dir, 'cni'),
+    conflists,
   ];
   const giveBack = () => spawnSync(process.execPath, [...command, '-o', 'json'], { encoding: 'utf8' });
   t.match(giveBack(), { status: 3, stderr: /the daemon runs: stop it first/ }, 'F10: not while we run');
   await daemon.stop();
   const ran = giveBack();
   t.equal(ran.status, 0, ran.stderr);
-  t.strictSame(readdirSync(join(here.dir, 'cni')), [], 'the runtime turns to Terway’s configuration');
+  t.strictSame(readdirSync(conflists), ['10-terway.conflist'], 'the runtime turns to Terway’s configuration');
   const back = [...refilled, ...live.map((pod) => [`default/${pod.name}`, pod.ip, pod.containerId])].sort();
   // Of StatefulSets’ pods that are gone the addresses are kept on.
   const records = readTerwayDatabase(db)?.records ?? [];

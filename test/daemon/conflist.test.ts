@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, watch, writ
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
+import { takenInsteadOf } from '../../src/core/cni-order.ts';
 import { CONFLIST_NAME, installConflist } from '../../src/daemon/conflist.ts';
 
 const conflist = {
@@ -34,6 +35,12 @@ t.test('conflist: it is what the runtime reads, written whole, and only when it 
   t.equal(await installConflist(directory, conflist), false);
   t.equal(statSync(join(directory, CONFLIST_NAME)).mtimeMs, 1_000, 'untouched');
   t.equal(await installConflist(directory, { ...conflist, mtu: 8500 }), true);
+});
+
+t.test('conflist: of several the runtime takes the first by name, whatever else lies there', async (t) => {
+  t.equal(takenInsteadOf(CONFLIST_NAME, [CONFLIST_NAME, '10-terway.conflist', '99-loopback.conf']), null);
+  t.equal(takenInsteadOf(CONFLIST_NAME, ['05-a.conf', CONFLIST_NAME, '00-b.json']), '00-b.json');
+  t.equal(takenInsteadOf(CONFLIST_NAME, ['00-a.conf.bak', '.enactor', CONFLIST_NAME]), null);
 });
 
 t.test(

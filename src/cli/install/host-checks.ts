@@ -4,6 +4,7 @@
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { takenInsteadOf } from '../../core/cni-order.ts';
 import { type HostFacts, hostFindings } from '../../core/host-needs.ts';
 import type { CheckResult } from '../doctor/check.ts';
 
@@ -27,8 +28,8 @@ export function hostChecks(host: HostFacts, root: string): readonly CheckResult[
 function orderCheck(root: string): CheckResult {
   const folder = join(root, 'etc/cni/net.d');
   const files = existsSync(folder) ? readdirSync(folder) : [];
-  const first = files.filter((name) => /\.(conf|conflist|json)$/.test(name) && name < CONFLIST).sort()[0];
-  if (first === undefined) return { check: 'other CNI', is: 'ok', says: 'none comes before ours', whatToDo: null };
+  const first = takenInsteadOf(CONFLIST, files);
+  if (first === null) return { check: 'other CNI', is: 'ok', says: 'none comes before ours', whatToDo: null };
   const whatToDo = `remove /etc/cni/net.d/${first} once no pod of it is left on the node`;
   const says = `${first} comes before ${CONFLIST}: the runtime goes on using it`;
   return { check: 'other CNI', is: 'warning', says, whatToDo };

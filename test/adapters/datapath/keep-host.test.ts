@@ -317,3 +317,58 @@ test('keep: the pair of rules of an address that no ENI has any more goes, one t
   t.notMatch(host.ip('rule'), /192\.168\.9\.[67]/);
   for (const last of [1, 2, 3, 4, 5]) t.match(host.ip('rule'), new RegExp(`192\\.168\\.9\\.${last} `));
 });
+
+/** As Terway's plugin leaves it: no mark, a MAC of the kernel's. */
+function madeByTerway(host: TestNamespace, hostName: string, old: readonly string[]): void {
+  host.ip('link', 'set', hostName, 'down');
+  host.ip('link', 'set', hostName, 'address', '02:00:00:00:00:77', 'alias', '');
+  host.ip('link', 'set', hostName, 'up');
+  for (const family of ['-4', '-6'])
+    for (const priority of ['512', '2048']) host.ip(family, 'rule', 'del', 'priority', priority);
+  host.batch(old);
+}
+
+test('keep: a pod that Terway’s v1.0.10 or v1.2 made has its own rules until it is released, and ours beside them', {
+  skip,
+}, async (t) => {
+  const { host, keep, pod, sandbox, hostName, routeTable } = await hostWithPod(t);
+  const ip = '192.168.0.10';
+  madeByTerway(host, hostName, [
+    `route replace ${ip}/32 dev ${hostName} table ${routeTable}`,
+    `rule add to ${ip} lookup ${routeTable}`,
+    `rule add from ${ip} lookup ${routeTable}`,
+    `rule add from ${ip} iif ${hostName} lookup ${routeTable} priority 2048`,
+    `rule add from ${ip} lookup 77 priority 100`,
+    `rule add to 192.168.0.99 lookup ${routeTable}`,
+  ]);
+  const about = () =>
+    host
+      .ip('rule')
+      .split('\n')
+      .filter((line) => line.includes(ip));
+  t.equal(about().length, 4);
+  const { drifts } = await keep({ pods: [pod('old')] });
+  t.ok(
+    drifts.every(({ outcome }) => outcome === 'repaired'),
+    'the route in the main table first, or the rule to the pod would lead elsewhere',
+  );
+  t.strictSame(
+    drifts.filter(({ object }) => object.includes(ip)).map(({ kind }) => kind),
+    ['podRoute', 'podRule', 'podRule'],
+  );
+  t.match(host.ip('route', 'get', ip), hostName);
+  t.equal(about().length, 6, 'Terway’s stay');
+  t.match(await keep({ pods: [pod('old')] }), { drifts: [], whole: [sandboxKey(sandbox)] }, 'it is well now');
+
+  await keep({ pods: [], claimed: new Set(), dead: [{ sandbox, ips: IPS }] });
+  t.notMatch(host.ip('-o', 'link'), new RegExp(hostName), 'released: its device goes');
+  t.match(about(), [/^100:/], 'and all rules but somebody else’s');
+  t.match(host.ip('rule'), /192\.168\.0\.99/, 'one without its twin is none of Terway’s');
+});
+
+test('keep: a device of the pod’s name is another one’s, unless the addresses lead to it', { skip }, async (t) => {
+  const { host, keep, sandbox, hostName } = await hostWithPod(t);
+  madeByTerway(host, hostName, []);
+  await keep({ pods: [], claimed: new Set(), dead: [{ sandbox, ips: ['192.168.0.11'] }] });
+  t.match(host.ip('-o', 'link'), new RegExp(hostName), 'as that of the pod’s next sandbox');
+});
