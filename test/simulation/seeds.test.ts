@@ -5,7 +5,8 @@ import { lasting, scenarioOf } from '../../src/simulation/scenario.ts';
 import { describePlan, shorten } from '../../src/simulation/shorten.ts';
 
 const STEPS = 800;
-const FIXED = Array.from({ length: 12 }, (_, index) => index + 1);
+/** Some are enough here: `npm run simulate` goes through thousands. */
+const FIXED = Array.from({ length: 8 }, (_, index) => index + 1);
 /**
  * Seeds that nobody chose: printed, and no more than fit into this time. ENACTOR_RANDOM_SEEDS is their number, without a bound. Only two: the
  * wide search is `npm run simulate`.
@@ -70,7 +71,7 @@ t.test('simulation: random seeds hold every invariant', async (t) => {
 });
 
 t.test('simulation: a seed replays exactly, and another one does not', async (t) => {
-  for (const seed of [2, 3, 5, 7]) {
+  for (const seed of [2, 7]) {
     const [first, again] = [await runSeed(seed, { steps: 400 }), await runSeed(seed, { steps: 400 })];
     t.equal(first.hash, again.hash, `seed ${seed}: ${first.hash}`);
     t.equal(first.steps, again.steps);

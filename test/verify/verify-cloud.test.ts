@@ -34,7 +34,7 @@ const labKey: Credentials = {
 
 type Change = Partial<Omit<Settings, 'delays'>> & { readonly delays?: Partial<Delays> };
 
-async function cloudWith(t: Test, { delays, ...switches }: Change): Promise<RunningCloud> {
+async function cloudWith(t: Test, { delays, ...switches }: Change, speed = SPEED): Promise<RunningCloud> {
   const topology = defaultTopology('ecs.g7.xlarge', 2);
   const scarce = {
     vSwitchId: 'vsw-scarce',
@@ -46,7 +46,7 @@ async function cloudWith(t: Test, { delays, ...switches }: Change): Promise<Runn
   const cloud = await runCloud({
     listen: '127.0.0.1:0',
     topology: { ...topology, vSwitches: [...topology.vSwitches, scarce] },
-    settings: { ...switches, speed: SPEED, delays: { ...realistic.delays, ...delays } },
+    settings: { ...switches, speed, delays: { ...realistic.delays, ...delays } },
   });
   t.teardown(() => cloud.close());
   return cloud;
@@ -67,10 +67,11 @@ async function verified(
   cloud: RunningCloud,
   signal = new AbortController().signal,
   callsMax?: number,
+  speed = SPEED,
 ): Promise<Verification> {
   const plugged = (mac: string) => cloud.model.truth(Date.now()).enis.some((eni) => eni.mac === mac && eni.plugged);
   return verifyCloud({
-    ...{ plan, raw: raw(cloud, signal, callsMax), cleaner: raw(cloud), signal },
+    ...{ plan: { ...plan, speed }, raw: raw(cloud, signal, callsMax), cleaner: raw(cloud), signal },
     metadata: await rawMetadata(`${cloud.url}/metadata/${INSTANCE}`, signal),
     ...{ hasDevice: plugged, found: () => {}, doing: () => {} },
   });
@@ -116,7 +117,12 @@ t.test('a cloud as we assume it', { buffered: true }, async (t) => {
   t.ok(result.findings.length > 35, `${result.findings.length} findings`);
 });
 
-type Case = { readonly what: string; readonly change: Change; readonly found: readonly string[] };
+type Case = {
+  readonly what: string;
+  readonly change: Change;
+  readonly found: readonly string[];
+  readonly speed?: number;
+};
 
 const CASES: readonly Case[] = [
   {
@@ -143,6 +149,8 @@ const CASES: readonly Case[] = [
   },
   {
     what: 'slow to answer',
+    // Every call takes seconds: what has to happen within one has time enough at twice the speed too.
+    speed: 2 * SPEED,
     change: {
       delays: {
         createCallMs: 5_000,
@@ -157,10 +165,10 @@ const CASES: readonly Case[] = [
   },
 ];
 
-for (const { what, change, found } of CASES)
+for (const { what, change, found, speed } of CASES)
   t.test(`a cloud that differs: ${what}`, { buffered: true }, async (t) => {
-    const cloud = await cloudWith(t, change);
-    const result = await untouched(t, cloud, () => verified(cloud));
+    const cloud = await cloudWith(t, change, speed);
+    const result = await untouched(t, cloud, () => verified(cloud, undefined, undefined, speed));
     t.equal(result.failure, null);
     const names = differing(result);
     t.strictSame(
