@@ -70,7 +70,7 @@ export async function idleAtLeast(daemon: DaemonRun, count: number): Promise<voi
 }
 
 /** From the start of the process to its first AllocIP that is answered; the caller asks as a kubelet that has waited long would. */
-export async function firstAnswer(here: Machine, pod: string, options: BenchOptions): Promise<number> {
+export async function firstAnswer(here: Machine, pod: string, options: BenchOptions, end = endOf): Promise<number> {
   const startMs = performance.now();
   const daemon = startFor(here, options);
   try {
@@ -84,7 +84,7 @@ export async function firstAnswer(here: Machine, pod: string, options: BenchOpti
     await call(here.paths.jsonSocket, 'ReleaseIP', pod);
     return ms;
   } finally {
-    await endOf(daemon, options);
+    await end(daemon, options);
   }
 }
 

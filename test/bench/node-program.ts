@@ -18,7 +18,7 @@ export async function runUnderNode<Answer>(
   { progress, profileInto }: Pick<BenchOptions, 'progress' | 'profileInto'>,
   nodeArgs: readonly string[] = [],
 ): Promise<Answer> {
-  const outfile = `.tap/bench-${name}.mjs`;
+  const outfile = `dist/bench-${name}.mjs`; // where the .proto files are that it loads
   await build({
     entryPoints: [fileURLToPath(new URL(`${name}.ts`, import.meta.url))],
     outfile,

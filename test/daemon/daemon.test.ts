@@ -3,6 +3,7 @@ import '../lab/in-box.ts';
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { isCompiledName } from '../../src/daemon/compiled-code.ts';
 import { writeDeletionNote } from '../../src/plugin/deletion-notes.ts';
 import { call, machine } from './machine.ts';
 
@@ -59,6 +60,8 @@ t.test('daemon: a deletion noted while it was away is carried out when it is bac
   await first.serving();
   t.match(await call(here.paths.jsonSocket, 'AllocIP', 'p'), { status: 200 });
   await first.stop();
+  const compiled = readdirSync(here.paths.dataDir).filter(isCompiledName);
+  t.equal(compiled.length, 1, 'one that is told to end leaves what it has compiled to the next');
   const pod = { namespace: 'default', name: 'p', uid: null };
   const sandbox = { containerId: 'sandbox-p', ifName: 'eth0', netns: '', network: 'enactor', pod };
   writeDeletionNote(here.paths.dataDir, sandbox, Date.now());
