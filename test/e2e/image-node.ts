@@ -2,8 +2,9 @@
  * A node of the lab on which nothing of Enactor is but what its manifests bring: a root and a containerd of its own, the services that an instance
  * finds around it, and a kubelet's hands. What its plugin and daemon do is seen through the node's own paths.
  */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { askDebug, type DebugAnswer } from '../../src/adapters/http/debug-client.ts';
 import { isServing, readReport } from '../../src/lab/node/debug-client.ts';
 import { API_SERVER_PORT, type LabNode } from '../../src/lab/node/lab-node.ts';
 import { runInside } from '../../src/lab/services/run-inside.ts';
@@ -12,6 +13,8 @@ import { type Containerd, DEBIAN_CNI_FOLDER, startContainerd } from '../runtime/
 import { NodeRoot } from '../runtime/node-root.ts';
 
 const CONFLIST = 'etc/cni/net.d/10-enactor.conflist';
+/** In the image's entry point. */
+const DAEMON = '/usr/bin/enactord';
 const DEBUG_SOCKET = 'run/eni/eni_debug.socket';
 
 export class ImageNode {
@@ -86,6 +89,26 @@ export class ImageNode {
     return isServing(join(this.root, DEBUG_SOCKET));
   }
 
+  /** Of the daemon in its container, as it is numbered here: for signals. Throws Error when none runs. */
+  daemonPid(): number {
+    const netns = readlinkSync(`/proc/${this.#pid}/ns/net`);
+    const found = readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .find((pid) => textOf(`/proc/${pid}/cmdline`).includes(DAEMON) && linkOf(`/proc/${pid}/ns/net`) === netns);
+    if (found === undefined) throw new Error(`${this.name}: no daemon runs`);
+    return Number(found);
+  }
+
+  /** Where the daemon listens for the plugin. */
+  get jsonSocket(): string {
+    return join(this.root, 'run/eni/enactor.socket');
+  }
+
+  /** What health says of the daemon: 200, or 503 with who is missing; null when nothing answers. */
+  health(): Promise<DebugAnswer | null> {
+    return askDebug(join(this.root, DEBUG_SOCKET), '/v1/health').catch(() => null);
+  }
+
   /** Runs a program of the node's root in all namespaces of the node. Rejects with its words when it fails. */
   run(program: string, argv: readonly string[], input = ''): Promise<string> {
     return runInside(this.#namespaces, program, argv, input);
@@ -112,5 +135,22 @@ export class ImageNode {
         args: [...into, program, ...argv],
       }),
     };
+  }
+}
+
+/** Empty for what has gone. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
   }
 }

@@ -2,7 +2,7 @@
  * The images of the run: the one that `npm run image` makes, without Docker, and one that differs from it as the next release would: another
  * version in its package.json and its label, as a layer on top.
  */
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,13 +30,21 @@ type Config = {
   readonly history: readonly object[];
 };
 
-/** Needs dist/, and what `npm run image` fetches. Rejects with its words. `pack`: how hard, 1 to 9. */
-export function buildImage(pack = 1): Image {
+/** The package registries did not give what an image is made of. */
+export class NotFetched extends Error {
+  override readonly name = 'NotFetched';
+}
+
+/** Words of apt, npm and the resolver, of whom the build asks. */
+const FETCHING = /Command failed: (apt-get|npm)|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET/;
+
+/** Needs dist/. Throws NotFetched, or Error with the build's words. `timeoutMs`: of the build, most of which is what is fetched the first time. */
+export function buildImage(timeoutMs = BUILD_TIMEOUT_MS): Image {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
-  execFileSync('node_modules/.bin/bun', ['.ci/image.ts', '--level', `${pack}`], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    timeout: BUILD_TIMEOUT_MS,
-  });
+  const args = ['.ci/image.ts', '--level', '1'];
+  const { status, stderr, error } = spawnSync('node_modules/.bin/bun', args, { encoding: 'utf8', timeout: timeoutMs });
+  const said = `${error?.message ?? ''} ${stderr ?? ''}`.trim().slice(-2_000);
+  if (status !== 0) throw FETCHING.test(said) ? new NotFetched(said) : new Error(`the image is not built: ${said}`);
   return { name: `localhost/enactor:${version}`, version, tar: `dist/image/enactor-${version}.tar` };
 }
 

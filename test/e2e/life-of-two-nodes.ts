@@ -4,7 +4,6 @@
  *
  * The second node is a hardened one (B37). Readiness is asked every 200 ms from the first pod to the drain.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Netns } from '../../src/lab/netns/netns.ts';
 import type { Judge } from '../lab/whole-path.ts';
 import { WEB_PORT } from '../runtime/busybox-image.ts';
@@ -12,15 +11,17 @@ import type { CriPod } from '../runtime/cri-node.ts';
 import { inNetns, inPod, type Shell, serveWho, whoAnswers } from '../runtime/who-answers.ts';
 import { Churn } from './churn.ts';
 import { DaemonSetPod } from './daemon-set-pod.ts';
+import { flushedBySomebody } from './flushed-by-somebody.ts';
 import type { Image } from './images.ts';
+import { nobodyAnswers, type Who } from './nobody-answers.ts';
 import { nodeAsItIs, whatIsLeft } from './node-before.ts';
 import { PingWatch } from './ping-watch.ts';
 import { Stage, type StageNode } from './stage.ts';
 import { StatusWatch } from './status-watch.ts';
 import { ForeignDevices, forwards, harden, PRIMARY, strictness } from './strict-host.ts';
+import { until } from './until.ts';
 import { uninstalling } from './what-is-applied.ts';
 
-const PATIENCE_MS = 60_000;
 /** More than the four addresses of one ENI of the lab's instances: these pods have two. */
 const PODS_ON_TWO_ENIS = 5;
 
@@ -40,6 +41,12 @@ export type Life = {
   readonly kubeletPauseMs: number;
   /** Whether each node is asked all the time, or only the one that is being updated: the questions cost half a processor a node. */
   readonly askAll: boolean;
+  /** Whether all nodes are updated at once, or one after the other. */
+  readonly atOnce: boolean;
+  /** Of B20: pods that come and go under somebody who flushes. */
+  readonly pairs: number;
+  /** Of B41: who is away, one outage after the other. */
+  readonly outages: readonly (readonly Who[])[];
 };
 
 export async function lifeOfTwoNodes(life: Life): Promise<void> {
@@ -55,7 +62,8 @@ export async function lifeOfTwoNodes(life: Life): Promise<void> {
   }
 }
 
-async function live(stage: Stage, { judge, say, image, next, load, kubeletPauseMs, askAll }: Life): Promise<void> {
+async function live(stage: Stage, life: Life): Promise<void> {
+  const { judge, say, image, next, load, kubeletPauseMs, askAll, atOnce, pairs, outages } = life;
   const [first, second] = stage.pair();
   for (const { node } of stage.nodes) forwards(node);
   await harden(second.node);
@@ -85,14 +93,16 @@ async function live(stage: Stage, { judge, say, image, next, load, kubeletPauseM
     [next, 'updates to'],
     [image, 'rolls back to'],
   ] as const) {
-    for (const on of stage.nodes) {
+    const roll = async (on: StageNode) => {
       say(`${on.node.name} ${word} ${to.version}`);
       const own = askAll ? null : new StatusWatch(on.node);
       await stage.roll(on, stage.applied(to));
       if (own !== null) statuses.push(own);
       await own?.stop();
       judge.equal(await versionOf(on), to.version, `${on.node.name} runs ${to.version}`);
-    }
+    };
+    if (atOnce) await Promise.all(stage.nodes.map(roll));
+    else for (const on of stage.nodes) await roll(on);
   }
   await Promise.all(churns.map((churn) => churn.stop()));
   await foreign.stop();
@@ -113,6 +123,14 @@ async function live(stage: Stage, { judge, say, image, next, load, kubeletPauseM
   judge.equal(stage.lab.refused().routingFault, 0, 'no packet left by a wrong ENI');
   const counted = churns.map(({ lived, retried }) => `${lived} pods (${retried.length} tried again)`).join(' and ');
   say(`meanwhile ${counted} came and went, and ${foreign.pairs} foreign pairs of devices`);
+
+  await flushedBySomebody(stage, first, { judge, pods: here, far: at(there, 0), pairs });
+  say('what somebody flushed is there again');
+  let now: readonly CriPod[] = there;
+  for (const away of outages) {
+    now = await nobodyAnswers(stage, second, { judge, pods: now, away });
+    say(`the daemon was killed and started while ${away.join(', ')} was away`);
+  }
 
   await uninstall(stage, { judge, say, image });
   stage.nodes.forEach(({ node }, index) => {
@@ -209,14 +227,6 @@ async function uninstall(stage: Stage, { judge, say, image }: Pick<Life, 'judge'
     }),
   );
   say('uninstalled');
-}
-
-async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + PATIENCE_MS;
-  while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error(`not in time: ${what}`);
-    await sleep(100);
-  }
 }
 
 function at<T>(list: readonly T[], index: number): T {

@@ -56,6 +56,9 @@ async function main(): Promise<number> {
     load: Number(values.load),
     kubeletPauseMs: KUBELET_PAUSE_MS,
     askAll: true,
+    atOnce: false,
+    pairs: 20,
+    outages: [['api'], ['cloud'], ['metadata'], ['api', 'cloud', 'metadata']],
   });
   say(
     judge.failed === 0

@@ -60,7 +60,7 @@ export class ForeignDevices {
       await node.run('ip', ['link', 'add', 'theirs0', 'type', 'veth', 'peer', 'name', 'theirs1']);
       await node.run('ip', ['link', 'del', 'theirs0']);
       this.pairs += 1;
-      await sleep(50);
+      await sleep(100);
     }
   }
 }

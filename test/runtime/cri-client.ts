@@ -172,6 +172,17 @@ export class CriClient {
     };
   }
 
+  /** Where its network namespace is mounted, as the plugin was told. Throws Error for one without. Source: containerd, sandbox_status.go, `info`. */
+  async netnsOf(sandboxId: string): Promise<string> {
+    type Info = { runtimeSpec: { linux: { namespaces: readonly { type: string; path?: string }[] } } };
+    type Reply = { info: Readonly<Record<string, string>> };
+    const { info } = await this.#call<Reply>('PodSandboxStatus', { pod_sandbox_id: sandboxId, verbose: true });
+    const { runtimeSpec } = JSON.parse(info.info ?? '{}') as Info;
+    const path = runtimeSpec.linux.namespaces.find(({ type }) => type === 'network')?.path;
+    if (path === undefined) throw new Error(`sandbox ${sandboxId} has no network namespace of its own`);
+    return path;
+  }
+
   async listSandboxIds(): Promise<readonly string[]> {
     const { items } = await this.#call<{ items: readonly { id: string }[] }>('ListPodSandbox', {});
     return items.map((each) => each.id);
