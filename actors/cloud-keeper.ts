@@ -38,7 +38,8 @@ export function cloudKeeperLogic(hands: CloudKeeperHands) {
 
   const list = async (suspects: readonly string[], signal: AbortSignal): Promise<readonly AdoptedEni[]> => {
     if (unconfirmed()) return [];
-    const ours = await cloud.describeEnis({ tags: ownTags(settings().clusterId, facts().instanceId) }, signal);
+    const tags = ownTags(settings().clusterId, facts().instanceId);
+    const ours = await cloud.describeEnis({ tags, background: true }, signal);
     const strays = ours.filter(isStray);
     if (strays.length === 0) return [];
     const vSwitchIds = [...new Set(strays.map(({ vSwitchId }) => vSwitchId))];

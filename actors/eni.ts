@@ -26,6 +26,7 @@ import { eniMachine } from '../statecharts/eni.ts';
 import type { Intents } from './intents.ts';
 import { heldOf, readCoolDowns, readLeases, readReservations } from './leases-on-disk.ts';
 import type { NodePorts } from './ports.ts';
+import type { SharedLooks } from './shared-looks.ts';
 import { ownTags, REQUEST_TAG } from './tags.ts';
 
 /** What the logic of every ENI actor needs to know about the node. Filled by `identify`, before the first ENI exists. */
@@ -34,9 +35,10 @@ export type EniHands = Pick<NodePorts, 'cloud' | 'metadata' | 'store' | 'kernel'
   readonly settings: () => Settings;
   readonly intents: Intents;
   readonly facts: () => NodeFacts;
+  readonly looks: SharedLooks;
 };
 
-export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings, intents, facts }: EniHands) {
+export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings, intents, facts, looks }: EniHands) {
   /** Runs one call; what comes back carries the instant. Failures are logged here and nowhere else. */
   const call = async <T>(what: string, fields: object, run: () => Promise<T>): Promise<At<T>> => {
     const startMs = clock.nowMs();
@@ -83,6 +85,17 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
     );
   };
 
+  /** A look that nobody waits for, shared with the other ENIs. */
+  const compared = async (eniId: string, known: Owned, signal: AbortSignal): Promise<At<CloudEni | null>> => {
+    let askedMs = clock.nowMs();
+    const done = await call('compare ENI', { eni: eniId }, async () => {
+      const shown = await looks.shown(eniId, known, signal);
+      askedMs = shown.askedMs;
+      return await witnessed(eniId, shown.eni, known, signal);
+    });
+    return { ...done, askedMs };
+  };
+
   return eniMachine.provide({
     actions: {
       tellUnplugged: (_, { eniId: eni, mac }) =>
@@ -114,7 +127,17 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
           ...stamp(input.token, input.slot),
         };
         const { vSwitchId, securityGroupIds, ipv4Count, ipv6Count, tags, description, clientToken } = intent;
-        const wanted = { vSwitchId, securityGroupIds, ipv4Count, ipv6Count, tags, description, clientToken };
+        const { background } = input;
+        const wanted = {
+          vSwitchId,
+          securityGroupIds,
+          ipv4Count,
+          ipv6Count,
+          tags,
+          description,
+          clientToken,
+          background,
+        };
         const fields = { slot: input.slot, vSwitch: vSwitchId, ips: ipv4Count };
         try {
           const made = await intended('create ENI', fields, intent, signal, () => cloud.createEni(wanted, signal));
@@ -142,10 +165,12 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
           cloud.attachEni(input.eniId, facts().instanceId, signal),
         ),
       ),
-      describeEni: fromPromise(({ input, signal }) =>
-        call('describe ENI', { eni: input.eniId }, async () => {
-          const open = intents.of(input.eniId);
-          const taking = intents.taking(input.eniId);
+      describeEni: fromPromise(({ input, signal }) => {
+        const open = intents.of(input.eniId);
+        const taking = intents.taking(input.eniId);
+        if (input.known !== undefined && open === null && taking === null)
+          return compared(input.eniId, input.known, signal);
+        return call('describe ENI', { eni: input.eniId }, async () => {
           const askedMs = clock.nowMs();
           const told = (await cloud.describeEnis({ eniIds: [input.eniId] }, signal))[0] ?? null;
           const found = input.known === undefined ? told : await witnessed(input.eniId, told, input.known, signal);
@@ -158,8 +183,8 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
           if (open === null || open.kind === 'create' || open.kind === 'unassign') return found;
           if (!tooNew && isSettled(open, found)) intents.close(open);
           return found;
-        }),
-      ),
+        });
+      }),
       recall: fromPromise(({ input, signal }) =>
         call('look for what is left of ENI', { eni: input.eniId }, async () => {
           const { eniId, bound } = input;
@@ -191,12 +216,20 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
         return done;
       }),
       assignIps: fromPromise(async ({ input, signal }) => {
-        const { slot, eniId, family, count, token } = input;
+        const { slot, eniId, family, count, token, background } = input;
         const counts = family === 4 ? { ipv4Count: count } : { ipv4Count: 0, ipv6Count: count };
         const intent: EniIntent = { ...stamp(eniId, slot), kind: 'assign', eniId, ...counts, clientToken: token };
+        const before = intents.of(eniId);
+        const isAgain = before?.kind === 'assign' && before.clientToken === token;
         const done = await intended('assign addresses', { eni: eniId, family, ips: count }, intent, signal, () =>
-          family === 4 ? cloud.assignIpv4(eniId, count, token, signal) : cloud.assignIpv6(eniId, count, token, signal),
-        );
+          family === 4
+            ? cloud.assignIpv4(eniId, count, token, signal, background)
+            : cloud.assignIpv6(eniId, count, token, signal, background),
+        ).catch((error) => {
+          // Nobody has seen it, and it has not been made before.
+          if (!isAgain && failureOf(error).code === 'throttled') intents.close(intent);
+          throw error;
+        });
         tell(intent, done.value, true);
         log.info({ eni: eniId, family, asked: count, ips: done.value.length }, 'addresses assigned');
         return done;

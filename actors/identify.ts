@@ -5,10 +5,12 @@ import { EnactorError } from '../src/core/errors.ts';
 import { parseCidr, vSwitchGateway } from '../src/core/ip.ts';
 import { eniCap } from '../src/core/managed-enis.ts';
 import type { NodeFacts } from '../src/core/node-facts.ts';
+import type { KnownVSwitch } from '../src/core/remembered-cloud.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { Log } from '../src/ports/log.ts';
 import type { At } from '../statecharts/at.ts';
 import type { NodePorts } from './ports.ts';
+import type { Asked, Told } from './told.ts';
 
 export function subnetOf(vSwitch: Pick<VSwitch, 'cidr' | 'ipv6Cidr'>): Subnet {
   return {
@@ -28,58 +30,9 @@ export function vSwitchIdsFor({ vSwitchIds }: Settings, zoneId: string, own: str
 
 const isList = (lists: NonNullable<Settings['vSwitchIds']>): lists is readonly string[] => Array.isArray(lists);
 
-/** What the instance is asked about at the cloud. */
-type Asked = Pick<NodePorts['cloud'], 'instanceLimits' | 'vSwitches' | 'describeEnis'>;
-
-const TOLD_MS = 120_000;
-/** Limits, vSwitches, ENIs. */
-const QUESTIONS = 3;
-
-/** Keeps what the cloud has answered for a while, by question, until all of it was answered. */
-class Told implements Asked {
-  readonly #ports: Pick<NodePorts, 'cloud' | 'clock'>;
-  readonly #answers = new Map<string, { readonly atMs: number; readonly answer: unknown }>();
-
-  constructor(ports: Pick<NodePorts, 'cloud' | 'clock'>) {
-    this.#ports = ports;
-  }
-
-  /** When all was answered and it is not enough (a primary ENI that is not shown yet), asking again is the only way on. */
-  get isWhole(): boolean {
-    return this.#answers.size >= QUESTIONS;
-  }
-
-  forget(): void {
-    this.#answers.clear();
-  }
-
-  instanceLimits(type: string, signal: AbortSignal) {
-    return this.#kept(`limits ${type}`, () => this.#ports.cloud.instanceLimits(type, signal));
-  }
-
-  vSwitches(ids: readonly string[], signal: AbortSignal) {
-    return this.#kept(`vSwitches ${ids.join(' ')}`, () => this.#ports.cloud.vSwitches(ids, signal));
-  }
-
-  describeEnis(filter: Parameters<Asked['describeEnis']>[0], signal: AbortSignal) {
-    return this.#kept(`enis ${JSON.stringify(filter)}`, () => this.#ports.cloud.describeEnis(filter, signal));
-  }
-
-  async #kept<T>(question: string, ask: () => Promise<T>): Promise<T> {
-    const { clock } = this.#ports;
-    const known = this.#answers.get(question);
-    if (known !== undefined && clock.nowMs() - known.atMs < TOLD_MS) return known.answer as T;
-    const answer = await ask();
-    this.#answers.set(question, { atMs: clock.nowMs(), answer });
-    return answer;
-  }
-}
-
 /** @param identified told whose we are as soon as the metadata service has said it */
-export function identifyLogic(ports: NodePorts, identified: (instanceId: string) => void) {
+export function identifyLogic(ports: NodePorts, told: Told, identified: (instanceId: string) => void) {
   const { kernel, clock, log } = ports;
-  // A step that fails is tried again: what was answered meanwhile is not asked again, since the account's calls are everybody's.
-  const told = new Told(ports);
   return fromPromise<At<NodeFacts>, { settings: Settings }>(async ({ input: { settings }, signal }) => {
     const [{ facts, instanceType }] = await Promise.all([
       instanceFacts({ ...ports, cloud: told }, settings, signal, identified).finally(() => {
@@ -102,6 +55,7 @@ export async function instanceFacts(
 ): Promise<{ readonly facts: NodeFacts; readonly instanceType: string }> {
   const { instanceId, instanceType, nodeIp, zoneId, vSwitchId: own } = await metadata.identity(signal);
   identified(instanceId);
+  await cloud.recall?.(instanceId, settings.ipStack === 'dual');
   const wantedIds = vSwitchIdsFor(settings, zoneId, own);
   const [limits, known, attached] = await Promise.all([
     cloud.instanceLimits(instanceType, signal),
@@ -110,7 +64,7 @@ export async function instanceFacts(
   ]);
   const inZone = wantedIds
     .map((id) => known.find((vSwitch) => vSwitch.vSwitchId === id))
-    .filter((vSwitch) => vSwitch !== undefined && vSwitch.zoneId === zoneId) as VSwitch[];
+    .filter((vSwitch) => vSwitch !== undefined && vSwitch.zoneId === zoneId) as KnownVSwitch[];
   if (inZone.length === 0)
     throw new EnactorError('invalidArgument', `none of the vSwitches ${wantedIds.join(', ')} is in zone ${zoneId}`);
   const vSwitches = settings.ipStack === 'dual' ? withIpv6(inZone, limits, log) : inZone;
@@ -143,7 +97,11 @@ function groupsOf(attached: readonly CloudEni[]): readonly string[] {
  * The vSwitches that dual stack can use; the others are named and left alone. Throws EnactorError when none is left, or when the type
  * has no IPv6: both can be changed while the daemon waits.
  */
-function withIpv6(vSwitches: readonly VSwitch[], { instanceType, ipv4PerEni, ipv6PerEni }: InstanceLimits, log: Log) {
+function withIpv6(
+  vSwitches: readonly KnownVSwitch[],
+  { instanceType, ipv4PerEni, ipv6PerEni }: InstanceLimits,
+  log: Log,
+) {
   if (ipv6PerEni === 0)
     throw new EnactorError('invalidArgument', `ip_stack is dual, and instance type ${instanceType} has no IPv6`);
   if (ipv6PerEni < ipv4PerEni)

@@ -12,6 +12,7 @@ import type { Settings } from '../src/core/settings.ts';
 import type { AllocateRequest, Allocator, ReleaseRequest } from '../src/ports/allocator.ts';
 import type { Answered } from '../src/ports/answered.ts';
 import type { Introspection } from '../src/ports/introspection.ts';
+import { SHOWN_BEFORE_MAX } from '../statecharts/eni-context.ts';
 import { type EniFactoryRef, eniFactoryMachine } from '../statecharts/eni-factory.ts';
 import { idlePoolMachine } from '../statecharts/idle-pool.ts';
 import type { LeaseContext } from '../statecharts/lease.ts';
@@ -41,10 +42,12 @@ import { recallLogic } from './recall.ts';
 import { recoverLogic } from './recover.ts';
 import { boundLeases, reportOf } from './report.ts';
 import { RequestTrails } from './request-trails.ts';
+import { SharedLooks } from './shared-looks.ts';
 import { statePath } from './state-path.ts';
 import { surveyLogic } from './survey.ts';
 import { type Instant, timed } from './timed.ts';
 import { realTimers, type Timers } from './timers.ts';
+import { Told } from './told.ts';
 import { stagesOf, whyOf } from './why.ts';
 
 /** A try-again that also names who is away. */
@@ -91,6 +94,8 @@ export type StartNode = {
 };
 
 const DRAIN_POLL_MS = 20;
+/** A pod that has waited so long waits for the cloud: what other nodes need comes after it. */
+const HURRY_MS = 1_000;
 const ENI_PREFIX = 'eni:';
 
 const isDegraded = (value: unknown): boolean => statePath(value).startsWith('running.degraded');
@@ -134,7 +139,12 @@ export function startNode({
     ),
     instant,
   );
-  const eni = timed(eniLogic({ ...ports, settings, facts, intents }), instant);
+  const told = new Told(ports);
+  const looks = new SharedLooks({
+    ...{ ...ports, known: () => knownEnisOf(root) },
+    keptMs: () => SHOWN_BEFORE_MAX * settings().cloudPeriodMs,
+  });
+  const eni = timed(eniLogic({ ...ports, settings, facts, intents, looks }), instant);
   const survey = surveyLogic({ ...ports, facts });
   const collector = garbageCollectorLogic({
     ...ports,
@@ -145,12 +155,12 @@ export function startNode({
   });
   const logic = nodeMachine.provide({
     actors: {
-      identify: identifyLogic(ports, (id) => {
+      identify: identifyLogic(ports, told, (id) => {
         identity = id;
       }),
-      recover: recoverLogic({ ...ports, intents, memory, unreadable, booted }),
+      recover: recoverLogic({ ...ports, told, intents, memory, unreadable, booted }),
       recall: recallLogic({ ...ports, identity: () => identity, unreadable, booted }),
-      look: lookLogic(ports),
+      look: lookLogic({ ...ports, told }),
       quiet: fromPromise(async ({ signal }) => {
         while (replies.size > 0 && !signal.aborted) await delay(DRAIN_POLL_MS);
       }),
@@ -298,6 +308,7 @@ export function startNode({
     };
     trails.begin(requestId, fields.pod, startMs, before);
     const answer = replies.expect(requestId, signal, forget);
+    const hurry = ports.cloud.hurry === undefined ? null : delays.setTimeout(() => ports.cloud.hurry?.(), HURRY_MS);
     if (!signal.aborted) root.send({ type: 'allocate', requestId, sandbox, reserveMs, untilMs, atMs: startMs });
     try {
       const granted = await answer;
@@ -311,6 +322,8 @@ export function startNode({
       ended(requestId, failure);
       log.warn({ ...fields, ms: clock.nowMs() - startMs, failure }, 'no address for the pod');
       throw error;
+    } finally {
+      if (hurry !== null) delays.clearTimeout(hurry);
     }
   };
 

@@ -25,6 +25,7 @@ import type { NodePorts } from './ports.ts';
 import { rebuild } from './rebuild.ts';
 
 export type RecallHands = Pick<NodePorts, 'store' | 'host' | 'clock' | 'log'> & {
+  readonly cloud: Pick<NodePorts['cloud'], 'hurry'>;
   /** Whose the metadata service says we are; null as long as it has said nothing. */
   readonly identity: () => string | null;
   readonly unreadable: Set<SandboxKey>;
@@ -32,13 +33,17 @@ export type RecallHands = Pick<NodePorts, 'store' | 'host' | 'clock' | 'log'> & 
 };
 
 /** Resolves to null when nothing of this boot is remembered. */
-export function recallLogic({ store, host, clock, log, identity, unreadable, booted }: RecallHands) {
+export function recallLogic({ cloud, store, host, clock, log, identity, unreadable, booted }: RecallHands) {
+  // Nobody is served until the cloud has told.
+  const nothing = () => {
+    cloud.hurry?.();
+    return { atMs: clock.nowMs(), value: null };
+  };
   return fromPromise<At<Remembered | null>, { settings: Settings }>(async ({ input: { settings } }) => {
-    const nothing = { atMs: clock.nowMs(), value: null };
     const meta = await readMeta(store);
-    if (meta === null || !meta.whole || meta.remembersEnis !== true) return nothing;
-    if (versionProblem(meta) !== null || meta.version < STORE_VERSION) return nothing;
-    if (identity() !== null && identity() !== meta.instanceId) return nothing;
+    if (meta === null || !meta.whole || meta.remembersEnis !== true) return nothing();
+    if (versionProblem(meta) !== null || meta.version < STORE_VERSION) return nothing();
+    if (identity() !== null && identity() !== meta.instanceId) return nothing();
     const [records, onDisk, coolUntilMs, left, reservations, intents, answers, bootId, pods, links] = await Promise.all(
       [
         store.read('enis'),
@@ -56,7 +61,7 @@ export function recallLogic({ store, host, clock, log, identity, unreadable, boo
     const known = records.flatMap(({ value }) => parseRememberedEni(value) ?? []);
     const ofThisBoot = known.filter((eni) => eni.bootId === bootId && eni.instanceId === meta.instanceId);
     const [first] = ofThisBoot;
-    if (first === undefined) return nothing;
+    if (first === undefined) return nothing();
     booted(bootId);
     unreadable.clear();
     for (const sandbox of onDisk.unreadable) unreadable.add(sandbox);

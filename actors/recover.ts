@@ -32,22 +32,34 @@ import { look } from './look.ts';
 import type { NodePorts } from './ports.ts';
 import { rebuild } from './rebuild.ts';
 import { isOurs, REQUEST_TAG } from './tags.ts';
+import type { Told } from './told.ts';
 
 export type RecoverHands = NodePorts & {
   readonly intents: Intents;
   readonly memory: EniMemory;
   /** Filled with the sandboxes whose lease cannot be read. */
   readonly unreadable: Set<SandboxKey>;
+  readonly told: Told;
   /** Told the boot that this is. */
   readonly booted: (bootId: string) => void;
 };
 
 export function recoverLogic(hands: RecoverHands) {
-  const { store, cloud, host, clock, log, intents, memory, unreadable, booted } = hands;
+  const { store, cloud, host, clock, log, intents, memory, unreadable, booted, told: cloudTold } = hands;
   return fromPromise<At<Recovered>, RecoverInput>(async ({ input, signal }) => {
     const { facts, settings } = input;
     const whole = await claimStore(hands, facts.instanceId);
-    const [onDisk, coolUntilMs, left, ownReservations, { open }, answers, bootId, hostPods, links] = await Promise.all([
+    const [
+      onDisk,
+      coolUntilMs,
+      left,
+      ownReservations,
+      { open, unreadable: lostIntents },
+      answers,
+      bootId,
+      hostPods,
+      links,
+    ] = await Promise.all([
       readLeases(store),
       readCoolDowns(store),
       readLeftovers(store),
@@ -68,7 +80,7 @@ export function recoverLogic(hands: RecoverHands) {
         'the lease of a sandbox cannot be read: addresses it may have are held back until it is deleted',
       );
     intents.adopt(open, answers);
-    const told = { open, answers };
+    const told = { open, answers, whole: whole && lostIntents.length === 0 };
     const { askedMs, attached, tagged, byId } = input.seen ?? (await look(hands, told, facts, settings, signal));
     // What was made a moment ago may not be shown yet, and must not count as gone.
     for (const { kind, eniId, atMs } of open) {
@@ -206,6 +218,7 @@ export function recoverLogic(hands: RecoverHands) {
         );
     }
     await memory.begin();
+    await store.write(cloudTold.toKeep(facts.instanceId), { synced: false });
     for (const intent of settled) intents.close(intent);
     for (const { kind, eniId, id, atMs } of open)
       log.info({ intent: id, kind, eni: eniId, atMs }, 'an intent of an earlier life was open');

@@ -5,7 +5,7 @@
  */
 import { and, assign } from 'xstate';
 import { named } from './eni-calls.ts';
-import { answered, tokenOf } from './eni-context.ts';
+import { answered, nobodyWaits, tokenOf } from './eni-context.ts';
 import { noteFailure } from './eni-failures.ts';
 import { afterAssign, askFirst, askNext, wanted } from './eni-owned.ts';
 import { eniSetup } from './eni-setup.ts';
@@ -32,6 +32,7 @@ export const assigning = eniSetup.createStateConfig({
           ...named(context),
           ...context.asking,
           token: tokenOf(context),
+          background: nobodyWaits(context),
         }),
         onDone: [
           {
@@ -79,6 +80,7 @@ export const assigning = eniSetup.createStateConfig({
     // One bad answer sends nobody away: the same token asks again what was not answered, and a look shows what a refusal did.
     judging: {
       always: [
+        { guard: and(['onceFailed', 'throttled']), target: '#eni.inUse.turnedAway' },
         { guard: and(['onceFailed', 'unanswered']), target: 'calling' },
         { guard: and(['onceFailed', 'mayHaveWorked']), target: '#eni.inUse.confirming' },
         { target: '#eni.inUse.backingOff' },

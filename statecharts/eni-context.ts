@@ -116,6 +116,8 @@ export type EniContext = EniPlan & {
   readonly said: readonly Said[];
   /** What the cloud last reported otherwise than the book has it; null when they agreed. */
   readonly suspicion: string | null;
+  /** How old was what it was compared with last: so much sooner it is compared again. */
+  readonly shownAgoMs: number;
   /** Failed calls in a row. */
   readonly failures: number;
   readonly lastFailure: Failure | null;
@@ -150,6 +152,7 @@ function revivedContext(fresh: EniContext, { dead, eniId, promised, heard, failu
     doubtful: known.doubtful || known.eniId === null,
     takingYet: wantsToLeave({ book, halves: known.halves }),
     suspicion: null,
+    shownAgoMs: 0,
     unseen: 0,
     failures: known.failures + 1,
     lastFailure: failure,
@@ -194,6 +197,7 @@ function freshContext({
     takingYet: wantsToLeave(own),
     said: lately,
     suspicion: null,
+    shownAgoMs: 0,
     failures: 0,
     lastFailure: null,
     unseen: 0,
@@ -243,16 +247,22 @@ export function tokenOf(context: EniContext): string {
   return context.repeated?.clientToken ?? `${context.token}-${context.slot}-${context.calls}`;
 }
 
+/** What is asked for is to be kept idle. */
+export const nobodyWaits = ({ queue }: EniContext): boolean => queue.length === 0;
+
 /** The first wait is between half and three quarters of a period, the second look a quarter later: both fit into one period. */
 const FIRST_LOOK = 0.5;
 const SPREAD = 0.25;
 const SECOND_LOOK = 0.25;
+/** So much of a period at most is what an ENI is compared with shown before. */
+export const SHOWN_BEFORE_MAX = 0.4;
 
-/** Each ENI looks at a moment of its own, so that nodes that started together do not ask together. */
-export function compareAfterMs({ times, token, slot, suspicion }: EniContext): number {
+/** Each node looks at a moment of its own, so that those that started together do not ask together; its ENIs share the look. */
+export function compareAfterMs({ times, token, suspicion, shownAgoMs }: EniContext): number {
   if (suspicion !== null) return SECOND_LOOK * times.cloudPeriodMs;
-  const mixed = [...token].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) % 1_009, slot * 617);
-  return (FIRST_LOOK + (SPREAD * (mixed % 1_009)) / 1_009) * times.cloudPeriodMs;
+  const mixed = [...token].reduce((sum, char) => (sum * 31 + char.charCodeAt(0)) % 1_009, 0);
+  const wait = FIRST_LOOK + (SPREAD * mixed) / 1_009;
+  return wait * times.cloudPeriodMs - Math.min(shownAgoMs, SHOWN_BEFORE_MAX * times.cloudPeriodMs);
 }
 
 /** What Describe shows, as far as it cannot be late. */

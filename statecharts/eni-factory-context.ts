@@ -112,6 +112,10 @@ export function eniAt(enis: Readonly<Record<number, EniSummary>>, slot: number |
   return eniId(slot);
 }
 
+/** Places that the instance type has for ENIs of ours; what is from memory has as many as there are. */
+export const placesOf = ({ eniPlaces, foreignEnis, unconfirmed }: EniFactoryContext): number =>
+  unconfirmed === true ? Number.POSITIVE_INFINITY : eniPlaces - foreignEnis;
+
 export function policyOf(context: EniFactoryContext): PlacementPolicy {
   const {
     reservationsYield = true,
@@ -130,6 +134,7 @@ export function policyOf(context: EniFactoryContext): PlacementPolicy {
   return {
     maxEnis: managedMax(context),
     foreignEnis,
+    places: placesOf(context),
     looking: context.look !== 'none',
     ipv4PerEni,
     eniPolicy,

@@ -18,6 +18,7 @@ import {
 import { type EniSummary, expecting, givesNow } from '../src/core/eni-summary.ts';
 import { type Failure, failureOf, isToldAtOnce } from '../src/core/errors.ts';
 import { afterGone, afterLook, noHolds } from '../src/core/holds.ts';
+import { overQuota } from '../src/core/over-quota.ts';
 import { place } from '../src/core/placement.ts';
 import { type PoolTotals, sameTotals, totalsOf } from '../src/core/pool.ts';
 import type { SandboxKey } from '../src/core/sandbox.ts';
@@ -37,6 +38,7 @@ import {
   lessonOf,
   newEni,
   nextAgeMs,
+  placesOf,
   policyOf,
   revivedEni,
   type Survey,
@@ -366,7 +368,8 @@ export const eniFactoryMachine = setup({
       actions: [
         enqueueActions(({ context, event: { count, keep, atMs }, enqueue }) => {
           const enis = { ...context.enis };
-          for (const move of shedPlan(Object.values(enis), { count, keep, young: youngOf(context) })) {
+          const over = overQuota(Object.values(enis), placesOf(context));
+          for (const move of shedPlan(Object.values(enis), { count, keep, young: youngOf(context), over })) {
             const eni = enis[move.slot];
             if (eni === undefined) continue;
             const told = move.drain

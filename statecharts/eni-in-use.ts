@@ -1,5 +1,5 @@
 /**
- * An ENI that is here: looking → resting | assigning | unassigning → looking; backingOff, unplugged and confirming when something is not as
+ * An ENI that is here: looking → resting | assigning | unassigning → looking; backingOff, turnedAway, unplugged and confirming when something is not as
  * it should be.
  *
  * A pod may have the ENI for itself (own-eni.ts): its device is in the pod then, and nobody else is served until the address is given
@@ -73,6 +73,7 @@ export const inUse = eniSetup.createStateConfig({
         // Rests go on, and end, while an ENI is on its way here, too.
         assign(({ context }) => ({
           suspicion: null,
+          shownAgoMs: 0,
           arriving: 0,
           ...owning(context, rested(context.book, context.nowMs), context.nowMs),
         })),
@@ -127,6 +128,7 @@ export const inUse = eniSetup.createStateConfig({
                 target: 'quiet',
                 actions: assign(({ context, event }) => ({
                   suspicion: differenceOf(context, shownThen(context, event.output)),
+                  shownAgoMs: event.output.atMs - (event.output.askedMs ?? event.output.atMs),
                 })),
               },
               { target: '#eni.inUse.confirming' },
@@ -177,6 +179,16 @@ export const inUse = eniSetup.createStateConfig({
       ],
       on: { unplugged: { guard: 'hadDevice', target: 'confirming', actions: lostDevice } },
       after: { backoff: 'confirming' },
+    },
+    // The account's calls are used up, and an Assign was turned away unseen: a look would only be one more. The next one has its turn.
+    turnedAway: {
+      entry: [
+        { type: 'phase', params: ({ context }) => ({ phase: pluggedOr('holding', context) }) },
+        { type: 'giveBack', params: ({ context }) => ({ failure: whyNot(context) }) },
+      ],
+      exit: 'succeeded',
+      on: { unplugged: { guard: 'hadDevice', target: 'confirming', actions: lostDevice } },
+      after: { backoff: 'looking' },
     },
     // The cloud has it here and the host has not, or not yet told: Describe is late, or somebody has taken the device alone.
     unplugged: {

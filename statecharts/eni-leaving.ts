@@ -81,7 +81,21 @@ export const deleting = eniSetup.createStateConfig({
         src: 'deleteEni',
         input: ({ context }) => named(context),
         onDone: 'waiting',
-        onError: { target: 'backingOff', actions: noteFailure },
+        onError: { target: 'refused', actions: noteFailure },
+      },
+    },
+    // A refusal may know more than the look that led here: an attach that Describe was late about has it in use, and it is detached first.
+    refused: { entry: 'report', after: { backoff: 'confirming' } },
+    confirming: {
+      invoke: {
+        src: 'describeEni',
+        input: ({ context }) => looked(context),
+        onDone: [
+          { guard: ({ event }) => event.output.value === null, target: '#eni.gone', actions: 'succeeded' },
+          { guard: ({ event }) => event.output.value?.status === 'InUse', target: '#eni.detaching' },
+          { target: 'calling' },
+        ],
+        onError: { target: 'refused', actions: noteFailure },
       },
     },
     waiting: { after: { describePeriod: 'describing' } },
@@ -98,7 +112,7 @@ export const deleting = eniSetup.createStateConfig({
           },
           { target: 'waiting' },
         ],
-        onError: { target: 'backingOff', actions: noteFailure },
+        onError: { target: 'refused', actions: noteFailure },
       },
     },
     backingOff: { entry: 'report', after: { backoff: 'calling' } },

@@ -6,7 +6,7 @@ import { failureOf } from '../src/core/errors.ts';
 import { mayHaveHappened } from '../src/core/intent.ts';
 import { ASSIGN_MAX } from '../src/core/settings.ts';
 import { deviceOf, looked, named } from './eni-calls.ts';
-import { tokenOf } from './eni-context.ts';
+import { nobodyWaits, tokenOf } from './eni-context.ts';
 import { deviceLate, noteFailure, rolledBack, whyNot } from './eni-failures.ts';
 import { eniSetup } from './eni-setup.ts';
 
@@ -26,6 +26,7 @@ export const creating = eniSetup.createStateConfig({
           ipv4Count: Math.max(1, context.arriving),
           ipv6Count: context.dual ? Math.min(Math.max(1, context.arriving), ASSIGN_MAX) : 0,
           token: tokenOf(context),
+          background: nobodyWaits(context),
           repeated: context.repeated,
           doubtful: context.doubtful,
         }),

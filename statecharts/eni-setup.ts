@@ -66,6 +66,7 @@ export const eniSetup = setup({
         ipv4Count: number;
         ipv6Count: number;
         token: string;
+        background: boolean;
         repeated: CreateIntent | null;
         doubtful: boolean;
       }
@@ -81,7 +82,10 @@ export const eniSetup = setup({
       At<EniDevice>,
       { eniId: string; mac: string; subnet: Subnet; mtu: number; routeTable: number | null }
     >;
-    assignIps: PromiseActorLogic<At<readonly string[]>, Named & { family: 4 | 6; count: number; token: string }>;
+    assignIps: PromiseActorLogic<
+      At<readonly string[]>,
+      Named & { family: 4 | 6; count: number; token: string; background: boolean }
+    >;
     unassignIps: PromiseActorLogic<At<void>, Named & { family: 4 | 6; ips: readonly string[] }>;
     tearDownEni: PromiseActorLogic<At<void>, { mac: string; routeTable: number | null }>;
     detachEni: PromiseActorLogic<At<void>, Named>;
@@ -150,6 +154,8 @@ export const eniSetup = setup({
     refused: ({ context: { lastFailure } }) =>
       lastFailure !== null &&
       (needsAPerson(lastFailure.code) || ['vSwitchEmpty', 'ipv6Off', 'groupFull'].includes(lastFailure.code)),
+    /** Not carried out for sure: too many calls are made. */
+    throttled: ({ context: { lastFailure } }) => lastFailure?.code === 'throttled',
     /** No answer of the cloud was seen: the call may have been carried out. */
     unanswered: ({ context }) => context.lastFailure?.code === 'cloudUnreachable',
     /** The same token will never be answered again. */

@@ -25,7 +25,7 @@ export const kubePermissions = {
   podAnnotation: of('pods', 'patch'),
   /** Pod CIDR (VPCIP); standing of the node before it is written. */
   nodeLookup: of('nodes', 'get'),
-  /** The label of the overlay, and whether the node is cordoned. */
+  /** The label of the overlay, and whether the node is cordoned; how many nodes share the account's calls. */
   nodeWatch: of('nodes', 'list', 'watch'),
   /** What the node can serve (annotation), and the taint of a full one. */
   nodeWrites: of('nodes', 'patch'),

@@ -5,6 +5,7 @@
 import { type EniSummary, freeOf, isWholeFree, owned, roomOf, spareOf } from './eni-summary.ts';
 import { holdEndMs, holdEnds, isFull, opensAtMs } from './holds.ts';
 import { timeOfDay } from './instant-text.ts';
+import { surplusSlots } from './over-quota.ts';
 import type { PlacementPolicy } from './placement.ts';
 
 export type Considered = {
@@ -32,11 +33,12 @@ export function considered(
   own: boolean = false,
 ): PlacementView {
   const bySlot = [...enis].sort((a, b) => a.slot - b.slot);
+  const surplus = surplusSlots(enis, policy.places ?? Number.POSITIVE_INFINITY);
   const ends = holdEnds(policy.holds, nowMs);
   const looking = policy.looking ? ['a look at the instance and its vSwitches'] : [];
   return {
     considered: [
-      ...bySlot.map((eni) => (own ? forItself(eni) : ofEni(eni, policy, nowMs))),
+      ...bySlot.map((eni) => (own ? forItself(eni) : surplus.has(eni.slot) ? goes(eni) : ofEni(eni, policy, nowMs))),
       ofNewEni(enis, policy, nowMs),
       ...policy.vSwitchIds.map((id) => ofVSwitch(id, policy, nowMs)),
     ],
@@ -84,6 +86,11 @@ function ofEni(eni: EniSummary, { holds, readOnly }: PlacementPolicy, nowMs: num
   if (free > 0) return serves(phase === 'opening' ? `is being opened, with room for ${free}` : `has room for ${free}`);
   return refuses(`all that it may have is asked for by ${several(eni.queued, 'request', 'requests')} before`);
 }
+
+const goes = (eni: EniSummary): Considered => ({
+  ...{ what: nameOf(eni), verdict: 'refuses', untilMs: null },
+  why: `is one more than the instance type allows: it goes when it is empty (${held(eni)})`,
+});
 
 /** As a whole, for one pod. */
 function forItself(eni: EniSummary): Considered {

@@ -12,10 +12,12 @@
  * Both ENI policies keep this order and differ in which ENI of a kind comes first. Terway's `least_ips` opens every ENI before it
  * uses the idle addresses of one; here a pod never waits for an ENI while an address can be had sooner.
  */
+
 import { type EniPhase, type EniSummary, freeOf, owned, roomOf, spareOf } from './eni-summary.ts';
 import type { Failure } from './errors.ts';
 import { type Holds, holdEndMs, holdEnds, isFull, opensAtMs } from './holds.ts';
 import { timeOfDay } from './instant-text.ts';
+import { surplusSlots } from './over-quota.ts';
 import { isKeptFrom, type Kept, keptWhole, ownWaits, takenWhole } from './own-placement.ts';
 import { allDry, nextTry, notSure } from './placement-failures.ts';
 import type { EniPolicy } from './placement-settings.ts';
@@ -35,6 +37,8 @@ export type PlacementPolicy = {
   readonly maxEnis: number;
   /** ENIs of others that take places of the instance. */
   readonly foreignEnis: number;
+  /** What the instance type has places for beside those of others; absent: not less than there is. */
+  readonly places?: number;
   /** A look at the instance and its vSwitches is under way: what it finds may help, so nobody is refused meanwhile. */
   readonly looking: boolean;
   readonly ipv4PerEni: number;
@@ -103,10 +107,12 @@ export function place(
   const kept = policy.unconfirmed === true ? nobodys : keptWhole(whole.homeless.slice(opening), shared);
   const byFill = [...shared].sort((a, b) => owned(b.counts) - owned(a.counts) || a.slot - b.slot);
   const home = returning(waiting, byFill);
-  const housed = house(home.homeless, closed ? 0 : growBy, byFill, noRoom, policy.eniPolicy, kept);
+  const surplus = surplusSlots(enis, policy.places ?? Number.POSITIVE_INFINITY);
+  const toStay = surplus.size === 0 ? byFill : byFill.filter(({ slot }) => !surplus.has(slot));
+  const housed = house(home.homeless, closed ? 0 : growBy, toStay, noRoom, policy.eniPolicy, kept);
   const opened = open(whole.homeless, housed.homeless, housed.grow, enis, policy, dry, nowMs);
   const growth = { slots: slotsBeside(enis, policy), opensAtMs: nextOpeningMs(enis, policy) };
-  const rest = settleForLess(opened.homeless, home.kept, byFill, policy, dry, nowMs, enis, kept);
+  const rest = settleForLess(opened.homeless, home.kept, toStay, policy, dry, nowMs, enis, kept);
   const ownRest = ownWaits(opened.ownHomeless, enis, policy, growth, nowMs);
   const ends = [...holdEnds(policy.holds, nowMs), ...rest.lastChancesMs];
   return {

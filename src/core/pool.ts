@@ -1,6 +1,7 @@
 /** The arithmetic of the idle pool: what there is, and how many addresses to add or give back. Pure. */
 import { type EniSummary, freeOf, roomOf, spareOf } from './eni-summary.ts';
 import { holdEndMs, isFull, opensAtMs } from './holds.ts';
+import { overQuota, surplusSlots } from './over-quota.ts';
 import type { PlacementPolicy } from './placement.ts';
 import type { PoolBounds } from './pool-marks.ts';
 import { isUnused } from './shed-plan.ts';
@@ -25,6 +26,8 @@ export type PoolTotals = {
   readonly young: number;
   /** Addresses the node may have. */
   readonly capacity: number;
+  /** Idle ones beyond what the instance type allows (over-quota.ts); absent: none. */
+  readonly over?: number;
   /** Addresses given out and freed since the start: they tell that something moved even if the sums are the same. */
   readonly granted: number;
   readonly freed: number;
@@ -52,9 +55,13 @@ export function totalsOf(
   const own = enis.filter((eni) => eni.own === true).length;
   const dry = (vSwitchId: string): boolean => holdEndMs(policy.holds, vSwitchId) > nowMs;
   const mayOpen = opensAtMs(policy.holds) <= nowMs && !policy.vSwitchIds.every(dry);
-  const noRoom = (eni: EniSummary): boolean => dry(eni.vSwitchId) || isFull(policy.holds, eni.slot, nowMs);
+  const noRoom = (eni: EniSummary): boolean =>
+    dry(eni.vSwitchId) || isFull(policy.holds, eni.slot, nowMs) || surplus.has(eni.slot);
   const newEnis = mayOpen ? Math.max(0, policy.maxEnis - enis.length) : 0;
+  const surplus = surplusSlots(enis, policy.places ?? Number.POSITIVE_INFINITY);
+  const over = [...overQuota(enis, policy.places ?? Number.POSITIVE_INFINITY).values()].reduce((a, b) => a + b, 0);
   return {
+    ...(over > 0 && { over }),
     idle: usable.reduce((total, eni) => total + eni.counts.idle, 0),
     cooling: usable.reduce((total, eni) => total + eni.counts.cooling, 0),
     leaving: usable.reduce((total, eni) => total + eni.counts.leaving, 0),
@@ -78,7 +85,7 @@ export type PoolMove = { readonly grow: number; readonly shed: number };
 
 export function poolMove(totals: PoolTotals, { minIdle, maxIdle }: PoolBounds): PoolMove {
   const missing = minIdle - totals.idle - totals.cooling - totals.spare;
-  const surplus = totals.idle - maxIdle;
+  const surplus = Math.max(totals.idle - maxIdle, totals.over ?? 0);
   if (totals.waiting > 0) return { grow: 0, shed: 0 };
   return { grow: Math.max(0, Math.min(missing, totals.room)), shed: Math.max(0, surplus) };
 }

@@ -15,6 +15,8 @@ export type ShedOrder = {
   readonly keep: number;
   /** Slots whose ENI is too new to go. What is on it waits with it, so that it goes in one piece. */
   readonly young: ReadonlySet<number>;
+  /** By slot: what goes before all others, since the instance type does not allow it. */
+  readonly over?: ReadonlyMap<number, number>;
 };
 
 /** Nobody holds, waits for, or may come back to any of its addresses. */
@@ -28,7 +30,7 @@ export function isUnused({ ours, phase, queued, arriving, counts, own }: EniSumm
  * One choice beyond the count: an unused ENI goes although it has more than is too many, when other ENIs have idle addresses and the
  * low water mark holds on them alone. Otherwise a few idle addresses could stay spread over several unused ENIs.
  */
-export function shedPlan(enis: readonly EniSummary[], { count, keep, young }: ShedOrder): readonly ShedMove[] {
+export function shedPlan(enis: readonly EniSummary[], { count, keep, young, over }: ShedOrder): readonly ShedMove[] {
   const moves: ShedMove[] = [];
   const handled = new Set<number>();
   const usable = enis.filter((eni) => (eni.phase === 'ready' || eni.phase === 'holding') && eni.own !== true);
@@ -40,7 +42,16 @@ export function shedPlan(enis: readonly EniSummary[], { count, keep, young }: Sh
     .filter((eni) => eni.phase === 'ready' && eni.ours && eni.own !== true)
     .filter((eni) => eni.queued === 0 && eni.arriving === 0 && eni.counts.leaving === 0)
     .sort((a, b) => a.counts.idle - b.counts.idle || b.slot - a.slot);
-  const unused = quiet.filter(isUnused);
+  for (const eni of quiet) {
+    const many = over?.get(eni.slot);
+    if (many === undefined) continue;
+    handled.add(eni.slot);
+    const drain = isUnused(eni) && many === eni.counts.idle;
+    moves.push({ slot: eni.slot, drain, count: many });
+    left -= many;
+    idle -= many;
+  }
+  const unused = quiet.filter((eni) => isUnused(eni) && !handled.has(eni.slot));
   const isYoung = (eni: EniSummary): boolean => young.has(eni.slot);
   for (const eni of [...unused.filter((one) => !isYoung(one)), ...unused.filter(isYoung)]) {
     const own = eni.counts.idle;

@@ -27,11 +27,13 @@ export type CloudAccessParts = {
   /** Those that hold at the moment. */
   readonly rateLimits: () => Config['rateLimits'];
   readonly onCall: OnCall;
+  /** Nodes that share the account's limits. */
+  readonly fleet: () => number;
   readonly clock: Pick<Clock, 'nowMs'>;
   readonly log: RootLog;
 };
 
-export function cloudAccess({ flags, config, clock, rateLimits, onCall, log }: CloudAccessParts): CloudAccess {
+export function cloudAccess({ flags, config, clock, rateLimits, onCall, fleet, log }: CloudAccessParts): CloudAccess {
   const [reach, metadataReach] = [new Reach(clock), new Reach(clock)];
   const client = metadataClient({
     baseUrl: flags.metadataUrl,
@@ -47,7 +49,7 @@ export function cloudAccess({ flags, config, clock, rateLimits, onCall, log }: C
     log: log.part('credentials'),
   });
   const skew = new ClockSkew();
-  const turns = new CallTurns({ rateLimits, minuteMs: config.minuteMs });
+  const turns = new CallTurns({ rateLimits, minuteMs: config.minuteMs, fleet });
   const cloud = ecsCloud({
     credentials,
     region,

@@ -36,6 +36,7 @@ import { CONFLIST_NAME, installConflist } from './conflist.ts';
 import { tellConnection } from './connection-news.ts';
 import { type Exclusive, exclusive } from './exclusive.ts';
 import type { Flags } from './flags.ts';
+import { FleetSize } from './fleet-size.ts';
 import { followConfig, hearOverlay } from './follow-config.ts';
 import { Gate } from './gate.ts';
 import { beat } from './heartbeat.ts';
@@ -78,6 +79,8 @@ const HERALD_MIN_MS = 100;
 /** How long the first start of a node waits to hear whether it has an overlay. */
 const OVERLAY_MS = 5_000;
 const READ_ONLY_MS = 2_000;
+/** A cluster grows slowly. */
+const FLEET_MS = 3_600_000;
 
 /**
  * Runs until `stop` fires; `onStarted` is called when everything is in place. Rejects with what kept it from starting or from going
@@ -153,7 +156,11 @@ export async function runDaemon(
         wanting: () => pods.census()?.wanting ?? null,
       });
       const rateLimits = () => keeper.config.rateLimits;
-      const access = cloudAccess({ flags, config, clock: systemClock, rateLimits, onCall: metrics.called, log });
+      const fleet = new FleetSize(flags.dataDir, log.part('fleet'));
+      const access = cloudAccess({
+        ...{ flags, config, clock: systemClock, rateLimits, onCall: metrics.called, log },
+        fleet: () => fleet.nodes,
+      });
       let groups: SecurityGroupWatch | null = null;
       const asksCloud = config.daemonMode !== 'VPC';
       const cloud = () => (asksCloud ? { ...access.report(), securityGroups: groups?.report() ?? null } : null);
@@ -209,6 +216,7 @@ export async function runDaemon(
       void every(HEARTBEAT_PERIOD_MS, end, beats, system.whenServing(end));
       const heldBack = { ...system, host: ports.host, kubernetes, store, nodeName: flags.nodeName, log };
       void copies.follow(end);
+      void every(FLEET_MS, end, () => fleet.count(kubernetes, end));
       void every(NOTICES_MS, end, () => notices.write(end));
       tellConnection({
         ...{ config, nodeName, notices, log },

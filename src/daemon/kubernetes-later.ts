@@ -12,6 +12,7 @@ export function kubernetesLater(connecting: Promise<Kubernetes>): Kubernetes {
     listNodePods: async (...args) => (await connecting).listNodePods(...args),
     watchNodePods: async (...args) => (await connecting).watchNodePods(...args),
     getNode: async (...args) => (await connecting).getNode(...args),
+    countNodes: async (...args) => (await connecting).countNodes(...args),
     watchNode: async (...args) => (await connecting).watchNode(...args),
     watchConfigMap: async (...args) => (await connecting).watchConfigMap(...args),
     recordEvent: async (...args) => (await connecting).recordEvent(...args),

@@ -27,15 +27,23 @@ export type CreateEni = {
   readonly description: string;
   /** At most 64 ASCII characters. The same token with the same parameters creates nothing twice. */
   readonly clientToken: string;
+  /** As in EniFilter. */
+  readonly background?: boolean;
 };
 
 export type EniFilter = {
   readonly instanceId?: string;
   readonly eniIds?: readonly string[];
   readonly tags?: Readonly<Record<string, string>>;
+  /** Nobody waits for it: every other call goes first, those of other nodes too, and it may wait for minutes. */
+  readonly background?: boolean;
 };
 
 export interface Cloud {
+  /** Names what its limits are of, where they and the prefixes of vSwitches may be remembered over a restart; absent: they may not. */
+  readonly keptAs?: string;
+  /** Somebody waits: what is looked up as a life begins, and what was to be kept idle, goes now, whatever other nodes need. */
+  hurry?(): void;
   instanceLimits(instanceType: string, signal: AbortSignal): Promise<InstanceLimits>;
   vSwitches(ids: readonly string[], signal: AbortSignal): Promise<VSwitch[]>;
   /** Unknown ids are left out. A page that fails fails the listing: a short list would read as "gone". */
@@ -47,9 +55,21 @@ export interface Cloud {
   detachEni(eniId: string, instanceId: string, signal: AbortSignal): Promise<void>;
   deleteEni(eniId: string, signal: AbortSignal): Promise<void>;
   /** The newly added addresses; may be fewer than asked, in any order. At most 10 a call. */
-  assignIpv4(eniId: string, count: number, clientToken: string, signal: AbortSignal): Promise<string[]>;
+  assignIpv4(
+    eniId: string,
+    count: number,
+    clientToken: string,
+    signal: AbortSignal,
+    background?: boolean,
+  ): Promise<string[]>;
   unassignIpv4(eniId: string, ips: readonly string[], signal: AbortSignal): Promise<void>;
   /** As the two of IPv4. The cloud has no call for both families. */
-  assignIpv6(eniId: string, count: number, clientToken: string, signal: AbortSignal): Promise<string[]>;
+  assignIpv6(
+    eniId: string,
+    count: number,
+    clientToken: string,
+    signal: AbortSignal,
+    background?: boolean,
+  ): Promise<string[]>;
   unassignIpv6(eniId: string, ips: readonly string[], signal: AbortSignal): Promise<void>;
 }

@@ -78,6 +78,8 @@ export interface Kubernetes {
     onTrouble?: (why: string | null) => void,
   ): Promise<void>;
   getNode(name: string, signal: AbortSignal): Promise<Node | null>;
+  /** Of the whole cluster, without reading them. */
+  countNodes(signal: AbortSignal): Promise<number>;
   /** Follows one node as `watchNodePods` follows pods: each version there is, null while there is none. */
   watchNode(
     name: string,

@@ -26,7 +26,8 @@ const NEXT: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
     inUse: ['draining', 'detaching', 'attaching', 'settling'],
     draining: ['detaching'],
     detaching: ['deleting', 'stuck', 'gone'],
-    deleting: ['gone', 'stuck'],
+    // It was in use after all.
+    deleting: ['gone', 'stuck', 'detaching'],
     stuck: ['detaching'],
     lost: ['creating', 'attaching', 'settling', 'detaching'],
   },

@@ -74,6 +74,13 @@ export class Evidence {
       wrong(`and is ${before.origin}`);
     if (type === `xstate.done.actor.0.eni.${from}` && from.endsWith('.describing'))
       this.#shown(move, output?.value as CloudEni | null, wrong);
+    if (from.startsWith('deleting') && to.startsWith('detaching') && from !== 'deleting.confirming')
+      wrong('and nothing says that it is in use');
+    if (type === 'xstate.done.actor.0.eni.deleting.confirming' && from === 'deleting.confirming') {
+      const status = (output?.value as CloudEni | null)?.status ?? null;
+      const next = status === null ? /^gone$/ : status === 'InUse' ? /^detaching\./ : /^deleting\.calling$/;
+      if (!next.test(to)) wrong(`and is shown as ${status}`);
+    }
     if (type === 'xstate.done.actor.0.eni.inUse.confirming' && from === 'inUse.confirming')
       this.#confirmed(move, output?.value as CloudEni | null, wrong);
     if (type === 'xstate.done.actor.0.eni.lost.recalling' && from === 'lost.recalling')

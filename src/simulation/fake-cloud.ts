@@ -45,7 +45,12 @@ export type FakeCloudOptions = {
   readonly tap?: CloudTap;
   /** What each call goes through on its way out, as its turn; default: nothing. */
   readonly around?: <T>(
-    call: { readonly api: ApiName; readonly who: string; readonly signal: AbortSignal },
+    call: {
+      readonly api: ApiName;
+      readonly who: string;
+      readonly background: boolean;
+      readonly signal: AbortSignal;
+    },
     send: () => Promise<T>,
   ) => Promise<T>;
   /** What signs each call, and whether a key opens when the call arrives; without them nobody asks for keys. */
@@ -55,13 +60,17 @@ export type FakeCloudOptions = {
 export function fakeCloud(options: FakeCloudOptions): Cloud {
   const { cloud, life, timeoutMs, wireMs = () => 0, arrivesAfterCrash = true, tap = noTap, keys, around } = options;
 
-  type More = { readonly params?: Readonly<Record<string, string>>; readonly clientToken?: string };
+  type More = {
+    readonly params?: Readonly<Record<string, string>>;
+    readonly clientToken?: string;
+    readonly background?: boolean;
+  };
 
   function call<A extends ApiName>(api: A, input: Input<A>, signal: AbortSignal, more: More = {}): Promise<Output<A>> {
     if (around === undefined) return signed(api, input, signal, more);
     const { NetworkInterfaceId, VSwitchId } = more.params ?? {};
     const who = NetworkInterfaceId ?? VSwitchId ?? '';
-    return around({ api, who, signal }, () => signed(api, input, signal, more));
+    return around({ api, who, background: more.background ?? false, signal }, () => signed(api, input, signal, more));
   }
 
   function signed<A extends ApiName>(api: A, input: Input<A>, signal: AbortSignal, more: More): Promise<Output<A>> {
@@ -116,7 +125,11 @@ export function fakeCloud(options: FakeCloudOptions): Cloud {
     });
   }
 
-  async function pages(filter: Partial<Input<'DescribeNetworkInterfaces'>>, signal: AbortSignal): Promise<CloudEni[]> {
+  async function pages(
+    filter: Partial<Input<'DescribeNetworkInterfaces'>>,
+    signal: AbortSignal,
+    background: boolean,
+  ): Promise<CloudEni[]> {
     const api = 'DescribeNetworkInterfaces';
     const enis: CloudEni[] = [];
     let nextToken: string | null = null;
@@ -125,6 +138,7 @@ export function fakeCloud(options: FakeCloudOptions): Cloud {
         api,
         { ...anyEni, ...filter, page: { kind: 'token', nextToken, maxResults: ENI_PAGE_SIZE } },
         signal,
+        { background },
       );
       enis.push(...answer.items.map(eniOf));
       if (answer.nextToken === '') return enis;
@@ -139,9 +153,9 @@ export function fakeCloud(options: FakeCloudOptions): Cloud {
 
   const assign =
     (api: 'AssignPrivateIpAddresses' | 'AssignIpv6Addresses'): Cloud['assignIpv4'] =>
-    async (eniId, count, clientToken, signal) => {
+    async (eniId, count, clientToken, signal, background = false) => {
       const params = { NetworkInterfaceId: eniId, ClientToken: clientToken };
-      const { ips } = await call(api, { eniId, want: { count } }, signal, { clientToken, params });
+      const { ips } = await call(api, { eniId, want: { count } }, signal, { clientToken, params, background });
       return [...ips];
     };
 
@@ -161,6 +175,8 @@ export function fakeCloud(options: FakeCloudOptions): Cloud {
     };
 
   return {
+    keptAs: 'type',
+
     async instanceLimits(instanceType, signal): Promise<InstanceLimits> {
       const api = 'DescribeInstanceTypes';
       const { items } = await call(api, { instanceTypes: [instanceType], family: null, page: firstPage }, signal);
@@ -181,15 +197,15 @@ export function fakeCloud(options: FakeCloudOptions): Cloud {
       return found;
     },
 
-    async describeEnis({ instanceId, eniIds, tags }: EniFilter, signal) {
+    async describeEnis({ instanceId, eniIds, tags, background = false }: EniFilter, signal) {
       const filter = {
         instanceId: instanceId ?? null,
         tags: Object.entries(tags ?? {}).map(([key, value]) => ({ key, value })),
       };
-      if (eniIds === undefined) return await pages(filter, signal);
+      if (eniIds === undefined) return await pages(filter, signal, background);
       const enis: CloudEni[] = [];
       for (let from = 0; from < eniIds.length; from += ENI_IDS_MAX)
-        enis.push(...(await pages({ ...filter, eniIds: eniIds.slice(from, from + ENI_IDS_MAX) }, signal)));
+        enis.push(...(await pages({ ...filter, eniIds: eniIds.slice(from, from + ENI_IDS_MAX) }, signal, background)));
       return enis;
     },
 
@@ -208,9 +224,9 @@ export function fakeCloud(options: FakeCloudOptions): Cloud {
         queueNumber: null,
         tags: wanted.tags,
       };
-      const { clientToken } = wanted;
+      const { clientToken, background = false } = wanted;
       const params = { VSwitchId: wanted.vSwitchId, ClientToken: clientToken };
-      return eniOf(await call('CreateNetworkInterface', input, signal, { clientToken, params }));
+      return eniOf(await call('CreateNetworkInterface', input, signal, { clientToken, params, background }));
     },
 
     async attachEni(eniId, instanceId, signal) {

@@ -63,6 +63,11 @@ export class FakeKubernetes implements Kubernetes {
     return this.#nodes.get(name);
   }
 
+  async countNodes(signal: AbortSignal): Promise<number> {
+    throwIfAborted(signal);
+    return this.#nodes.size;
+  }
+
   async listNodePods(nodeName: string, signal: AbortSignal): Promise<Pod[]> {
     throwIfAborted(signal);
     return [...this.#pods.values()].filter((pod) => pod.nodeName === nodeName);
@@ -122,6 +127,10 @@ export class FakeKubernetes implements Kubernetes {
 class Watchable<T> {
   readonly #objects = new Map<string, T>();
   readonly #watchers = new Set<{ readonly name: string; readonly tell: (object: T | null) => void }>();
+
+  get size(): number {
+    return this.#objects.size;
+  }
 
   get(name: string): T | null {
     return this.#objects.get(name) ?? null;

@@ -87,6 +87,8 @@ export function reachable(cloud: Cloud, away: () => boolean): Cloud {
     };
   };
   return {
+    ...(cloud.keptAs !== undefined && { keptAs: cloud.keptAs }),
+    ...(cloud.hurry !== undefined && { hurry: cloud.hurry }),
     instanceLimits: barred(cloud.instanceLimits),
     vSwitches: barred(cloud.vSwitches),
     describeEnis: barred(cloud.describeEnis),

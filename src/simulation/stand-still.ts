@@ -238,6 +238,8 @@ function eniLimitOf(path: string, leaf: string, call: number, s: Settings): numb
     case 'waiting':
       return s.describePeriodMs;
     case 'backingOff':
+    case 'refused':
+    case 'turnedAway':
     case 'searchingLater':
     case 'unplugged':
       return s.backoffMaxMs;

@@ -45,6 +45,8 @@ export type Change =
   /** Of any ENI, the primary one too: as one changes an instance's groups. */
   | { readonly change: 'setSecurityGroups'; readonly eniId: string; readonly securityGroupIds: readonly string[] }
   | { readonly change: 'setInstanceStatus'; readonly instanceId: string; readonly status: InstanceStatus }
+  /** As after a stop, ModifyInstanceSpec and a start, whatever is attached. */
+  | { readonly change: 'resizeInstance'; readonly instanceId: string; readonly instanceType: string }
   /** The instance is released: its ENIs with DeleteOnRelease go with it, the others become Available. */
   | { readonly change: 'releaseInstance'; readonly instanceId: string }
   | { readonly change: 'forgetMetadataTokens'; readonly instanceId: string };
@@ -108,6 +110,13 @@ export function changeOutOfBand(world: World, change: Change, nowMs: number): re
     case 'setInstanceStatus':
       world.instance(change.instanceId).status = change.status;
       return [change.instanceId];
+    case 'resizeInstance': {
+      const { instanceId, instanceType } = change;
+      const type = world.instanceTypes.get(instanceType);
+      if (type === undefined) throw cloudError('InvalidParameter', 'instanceType');
+      Object.assign(world.instance(instanceId), { instanceType, type });
+      return [instanceId];
+    }
     case 'releaseInstance': {
       world.instance(change.instanceId);
       const enis = world.enisOf(change.instanceId);

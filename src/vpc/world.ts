@@ -28,9 +28,10 @@ export type SecurityGroupRecord = SecurityGroupSpec & {
   tags: Readonly<Record<string, string>>;
 };
 
-export type InstanceRecord = Omit<InstanceSpec, 'status' | 'tags'> & {
+export type InstanceRecord = Omit<InstanceSpec, 'status' | 'tags' | 'instanceType'> & {
+  instanceType: string;
   readonly order: number;
-  readonly type: InstanceType;
+  type: InstanceType;
   readonly zoneId: string;
   readonly vpcId: string;
   readonly createdAtMs: number;

@@ -9,6 +9,8 @@ import { Fleet } from './fleet-world.ts';
 export type FleetLoad = {
   readonly event: 'restart' | 'scale';
   readonly nodes: number;
+  /** How many they stand for; each knows it from the API server. */
+  readonly fleet: number;
   readonly by: 'enactor' | 'fixed';
   /** The account's; null: no limits, to learn what a node needs. */
   readonly perMinute: Readonly<Record<string, number>> | null;
@@ -22,7 +24,7 @@ export type FleetAnswer = {
   readonly answeredMs: readonly number[];
   readonly unserved: number;
   readonly done: Readonly<Record<string, number>>;
-  readonly refused: number;
+  readonly refused: Readonly<Record<string, number>>;
   readonly all: number;
 };
 
@@ -47,6 +49,7 @@ const fleet = new Fleet({
       ? fixedBackoff(life, () => chance.fraction())
       : new CallTurns({
           rateLimits: {},
+          fleet: () => load.fleet,
           ...{ nowMs: life.nowMs, wallMs: life.nowMs },
           fraction: () => chance.fraction(),
           timers: life.timers as unknown as NonNullable<ConstructorParameters<typeof CallTurns>[0]['timers']>,
@@ -94,6 +97,6 @@ await fleet.until(all, startMs + GIVEN_UP_MS);
 const { done, refused, all: calls } = fleet.callsSince(mark);
 const answer: FleetAnswer = {
   ...{ servedMs, answeredMs, unserved: wanted - servedMs.length },
-  ...{ done: Object.fromEntries(done), refused, all: calls },
+  ...{ done: Object.fromEntries(done), refused: Object.fromEntries(refused), all: calls },
 };
 process.stdout.write(`${JSON.stringify(answer)}\n`, () => process.exit(0));

@@ -8,7 +8,7 @@ const REST_MS = 2_000;
 export function fixedBackoff(life: Life, fraction: () => number): Turns {
   const restUntilMs = new Map<string, number>();
   return {
-    take: (api) =>
+    take: ({ api }) =>
       life.promise((resolve) => {
         const waitMs = (restUntilMs.get(api) ?? 0) - life.nowMs();
         if (waitMs <= 0) resolve();

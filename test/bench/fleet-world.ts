@@ -129,13 +129,17 @@ export class Fleet {
   }
 
   /** Calls since a mark by API, those that were refused apart. */
-  callsSince(mark: number): { readonly done: Map<string, number>; readonly refused: number; readonly all: number } {
-    const done = new Map<string, number>();
-    let [refused, all] = [0, 0];
+  callsSince(mark: number): {
+    readonly done: Map<string, number>;
+    readonly refused: Map<string, number>;
+    readonly all: number;
+  } {
+    const [done, refused] = [new Map<string, number>(), new Map<string, number>()];
+    let all = 0;
     for (const { api, outcome } of this.cloud.gateway.ledger.read(mark, null)) {
       all += 1;
-      if (outcome.startsWith('Throttling')) refused += 1;
-      else done.set(api, (done.get(api) ?? 0) + 1);
+      const which = outcome.startsWith('Throttling') ? refused : done;
+      which.set(api, (which.get(api) ?? 0) + 1);
     }
     return { done, refused, all };
   }
@@ -216,9 +220,9 @@ export class FleetNode {
     return {
       cloud: fakeCloud({
         ...{ cloud, life, timeoutMs: 20_000, wireMs: () => WIRE_MS },
-        around: ({ api, who, signal }, send) =>
+        around: ({ api, who, background, signal }, send) =>
           isCloudApi(api)
-            ? unlessThrottled(turns, api, () => inTurn(turns, { api: api as CloudApi, who, signal }, send))
+            ? unlessThrottled(turns, api, () => inTurn(turns, { api: api as CloudApi, who, background, signal }, send))
             : send(),
       }),
       metadata: fakeMetadata({ cloud, instanceId, life, delayMs: () => WIRE_MS }),

@@ -44,16 +44,16 @@ export const fleet: Bench = {
   async run(options) {
     const rows: Measurement[] = [];
     for (const event of EVENTS) {
-      const alone = await run({ event, nodes: 1, by: 'enactor', perMinute: null, seed: 1 }, options);
+      const alone = await run({ event, nodes: 1, fleet: 1, by: 'enactor', perMinute: null, seed: 1 }, options);
       options.progress(`${event}, a node alone: ${JSON.stringify(alone.done)}`);
       for (const nodes of FLEETS) {
         const perMinute = Object.fromEntries(
           Object.entries(apiRates).map(([api, rate]) => [api, Math.max(1, Math.round((rate * SIMULATED) / nodes))]),
         );
         for (const by of ['enactor', 'fixed'] as const) {
-          const answer = await run({ event, nodes: SIMULATED, by, perMinute, seed: 1 }, options);
+          const answer = await run({ event, nodes: SIMULATED, fleet: nodes, by, perMinute, seed: 1 }, options);
           rows.push(...figures({ event, nodes, by, answer, alone, perMinute }));
-          options.progress(`${event} of ${nodes} by ${by}: ${answer.refused} of ${answer.all} refused`);
+          options.progress(`${event} of ${nodes} by ${by}: refused ${JSON.stringify(answer.refused)} of ${answer.all}`);
         }
       }
     }
@@ -74,7 +74,8 @@ function figures({ event, nodes, by, answer, alone, perMinute }: Ran): readonly 
   const ours = by === 'enactor';
   const held = ours && nodes === HELD;
   const of = (what: string): string => `${nodes} ${event}${ours ? '' : ', fixed back-off'}: ${what}`;
-  const { servedMs, answeredMs, unserved, done, refused, all } = answer;
+  const { servedMs, answeredMs, unserved, done, all } = answer;
+  const refused = Object.values(answer.refused).reduce((sum, calls) => sum + calls, 0);
   const served = SHARES.flatMap((share): readonly Measurement[] => {
     const percent = `${Math.round(100 * share)} % served`;
     if (servedMs.length < share * (servedMs.length + unserved))

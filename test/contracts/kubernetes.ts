@@ -35,6 +35,7 @@ export function kubernetesContract(t: Test, name: string, newCluster: (t: Test) 
     await createPod('a', 'n1');
     await createPod('b', 'n1');
     await createPod('elsewhere', 'n2');
+    t.equal(await kubernetes.countNodes(never), 0);
     await createNode('n1', '10.1.0.0/24', '192.168.0.9');
     const { uid, ...pod } = (await kubernetes.getPod('default', 'a', never)) ?? { uid: '' };
     t.not(uid, '');
@@ -56,6 +57,8 @@ export function kubernetesContract(t: Test, name: string, newCluster: (t: Test) 
     t.strictSame(await kubernetes.listNodePods('n3', never), []);
     t.match(await kubernetes.getNode('n1', never), { podCidrs: ['10.1.0.0/24'], internalIps: ['192.168.0.9'] });
     t.equal(await kubernetes.getNode('n9', never), null);
+    for (const more of ['n2', 'n3']) await createNode(more, '10.1.0.0/24', '192.168.0.8');
+    t.equal(await kubernetes.countNodes(never), 3);
   });
 
   t.test(

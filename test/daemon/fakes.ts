@@ -65,6 +65,9 @@ export class FakeKubernetes implements Kubernetes {
     const nothing = { labels: {}, annotations: {}, podCidrs: [], internalIps: [], providerId: null };
     return { name, uid: 'uid-node', ...nothing, unschedulable: false };
   }
+  async countNodes(): Promise<number> {
+    return 1;
+  }
   async watchNode(): Promise<void> {}
   async watchConfigMap(): Promise<void> {}
   async recordEvent(event: KubeEvent): Promise<void> {

@@ -57,6 +57,7 @@ const podsOf = (server: FakeKubernetes) => ({
   listNodePods: server.listNodePods.bind(server),
   watchNodePods: server.watchNodePods.bind(server),
   getNode: server.getNode.bind(server),
+  countNodes: server.countNodes.bind(server),
   watchNode: server.watchNode.bind(server),
   watchConfigMap: server.watchConfigMap.bind(server),
   recordEvent: server.recordEvent.bind(server),

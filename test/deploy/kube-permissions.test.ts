@@ -71,7 +71,10 @@ const drive: Readonly<Record<keyof typeof kubePermissions, (kube: Connected, end
     await kube.writes.annotatePod({ ...pod, uid }, { 'k8s.aliyun.com/pod-ips': '10.0.0.4' }, never);
   },
   nodeLookup: (kube) => kube.getNode('n1', never),
-  nodeWatch: async (kube, end) => void kube.watchNode('n1', () => {}, end).catch(() => {}),
+  nodeWatch: async (kube, end) => {
+    void kube.watchNode('n1', () => {}, end).catch(() => {});
+    await kube.countNodes(never);
+  },
   nodeWrites: async (kube) => {
     await kube.writes.annotateNode('n1', { 'k8s.aliyun.com/max-available-ip': '12' }, never);
     await kube.writes.setTaint('n1', taint, true, never);

@@ -8,7 +8,12 @@
  * that this minute is used up: the API rests until the next one, and then for a part of it drawn by chance, or all nodes would come
  * together again. From then on the node takes a share (`fair`, calls a minute, often less than one): half of what it had got through,
  * half of that when it is refused again, more with every call that is answered; it is forgotten when nobody was refused for a while.
- * A thousand nodes that restart together so find their rate without knowing of one another (bench fleet).
+ * A thousand nodes that restart together so find their rate without knowing of one another.
+ *
+ * Where it is known how many nodes there are (`fleet`), they need not be refused first: a life's looks begin at a moment drawn from as long
+ * as all nodes together would need if each asked once, unless that is less than a minute, or somebody waits (`hurry`). What is remembered is
+ * served meanwhile. And what nobody waits for at all goes last (`background`): behind every other call, at a pace at which the looks of
+ * all nodes take a quarter of what the account has, and only when no call was refused for a while; but it goes once in ten minutes.
  *
  * A call that the credentials may not make is answered here for a while with what the cloud said, since only a person can change that.
  * Source: ECS "API throttling": counted per account, region and API; throttled in one minute, allowed again in the next.
@@ -27,6 +32,13 @@ const SHARE_AFTER_ANSWER = 1.25;
 const SHARE_AFTER_MINUTE = 1.5;
 /** So long after the last refusal a share is forgotten. */
 const SHARE_FORGOTTEN_MS = 10 * MINUTE_MS;
+/** Looks that a node makes as it starts, at most, of one API: a fleet whose looks fit into a minute need not spread them. */
+const FIRST_LOOKS = 3;
+/** Of what an account has, for what nobody waits for. */
+const BACKGROUND_SHARE = 1 / 4;
+/** After a refusal others need the calls more, for so long; and for how long they may need them at most. */
+const BACKGROUND_CALM_MS = 3 * MINUTE_MS;
+const BACKGROUND_MAX_MS = 10 * MINUTE_MS;
 const FORBIDDEN_MS = 60_000;
 /** Things a node may not do, remembered at most. */
 const FORBIDDEN_MAX = 256;
@@ -44,6 +56,8 @@ export type CallTurnsOptions = {
   /** The time of day, by which the cloud's minutes begin. */
   readonly wallMs?: () => number;
   readonly fraction?: () => number;
+  /** How many nodes share the account's limits, as far as is known; default: one. */
+  readonly fleet?: () => number;
   /** Of the same time as `nowMs`. */
   readonly timers?: TurnTimers;
 };
@@ -58,8 +72,11 @@ const realTimers: TurnTimers = {
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 };
 
-type Waiter = { readonly go: () => void };
+type Waiter = { readonly go: () => void; readonly sinceMs: number };
+/** `background`: nobody waits for it. */
+export type Turn = { readonly api: CloudApi; readonly who: string; readonly background?: boolean };
 type Api = {
+  readonly isLook: boolean;
   perMinute: number;
   tokens: number;
   atMs: number;
@@ -71,6 +88,9 @@ type Api = {
   share: { perMinute: number; refusedMs: number; nextMs: number } | null;
   /** Those who wait, by caller; the caller at the front is next. */
   readonly waiting: Map<string, Waiter[]>;
+  /** Those for whom nobody waits, and when the next of them may go. */
+  background: Waiter[];
+  backgroundMs: number;
   timer: unknown;
 };
 
@@ -85,6 +105,13 @@ export class CallTurns {
   readonly #timers: TurnTimers;
   readonly #apis = new Map<CloudApi, Api>();
   readonly #forbidden = new Map<string, { readonly untilMs: number; readonly error: CloudError }>();
+  readonly #fleet: () => number;
+  readonly #startMs: number;
+  /** Where in the time that all nodes need this one begins; of all APIs alike, since it needs them all. */
+  readonly #place: number;
+  #hurried = false;
+  /** When a call of any API was refused last. */
+  #refusedMs = -Infinity;
 
   constructor(options: CallTurnsOptions) {
     this.#options = options;
@@ -93,19 +120,37 @@ export class CallTurns {
     this.#wallMs = options.wallMs ?? Date.now;
     this.#fraction = options.fraction ?? Math.random;
     this.#timers = options.timers ?? realTimers;
+    this.#fleet = () => Math.max(1, options.fleet?.() ?? 1);
+    this.#startMs = this.#nowMs();
+    this.#place = this.#fraction();
+  }
+
+  /** Somebody waits: this life's looks begin now, and what was to be kept idle is had now. */
+  hurry(): void {
+    this.#hurried = true;
+    for (const state of this.#apis.values()) {
+      if (!state.isLook && state.background.length > 0) {
+        state.waiting.set('', [...(state.waiting.get('') ?? []), ...state.background]);
+        state.background = [];
+      }
+      this.#serve(state);
+    }
   }
 
   /** Resolves when `who` may make its call. Rejects with `cancelled`, or what the cloud said when it forbade the same a while ago. */
-  async take(api: CloudApi, who: string, signal: AbortSignal): Promise<void> {
+  async take({ api, who, background = false }: Turn, signal: AbortSignal): Promise<void> {
     const forbidden = this.#forbidden.get(`${api} ${who}`);
     if (forbidden !== undefined && this.#nowMs() < forbidden.untilMs) throw forbidden.error;
     const state = this.#state(api);
     await new Promise<void>((resolve, reject) => {
       const cancel = () => {
-        this.#leave(state, who, waiter);
+        state.background = state.background.filter((one) => one !== waiter);
+        for (const line of [who, '']) this.#leave(state, line, waiter);
+        this.#rest(state);
         reject(new EnactorError('cancelled', 'the call was given up while it waited for its turn'));
       };
       const waiter: Waiter = {
+        sinceMs: this.#nowMs(),
         go: () => {
           signal.removeEventListener('abort', cancel);
           resolve();
@@ -116,7 +161,8 @@ export class CallTurns {
         return;
       }
       signal.addEventListener('abort', cancel, { once: true });
-      state.waiting.set(who, [...(state.waiting.get(who) ?? []), waiter]);
+      if (background) state.background.push(waiter);
+      else state.waiting.set(who, [...(state.waiting.get(who) ?? []), waiter]);
       this.#serve(state);
     });
   }
@@ -132,6 +178,7 @@ export class CallTurns {
   throttled(api: CloudApi): void {
     const state = this.#state(api);
     const nowMs = this.#nowMs();
+    this.#refusedMs = nowMs;
     // Those that were under way together are one occasion.
     if (nowMs < state.restUntilMs) return;
     const perMinute = this.#shareAfterRefusal(state, nowMs);
@@ -171,9 +218,14 @@ export class CallTurns {
       return known;
     }
     const state: Api = {
+      isLook: api.startsWith('Describe'),
       ...{ perMinute, tokens: sizeOf(perMinute), atMs: this.#nowMs(), restUntilMs: -Infinity, throttles: 0 },
       ...{ minute: { nth: 0, answered: 0 }, share: null, waiting: new Map(), timer: null },
+      ...{ background: [], backgroundMs: -Infinity },
     };
+    // Once all have looked who begin together.
+    const afterAllMs = state.isLook ? this.#togetherMs(perMinute) : 0;
+    state.backgroundMs = this.#startMs + afterAllMs + this.#place * this.#backgroundGapMs(state);
     this.#apis.set(api, state);
     return state;
   }
@@ -204,7 +256,11 @@ export class CallTurns {
     const left = (state.waiting.get(who) ?? []).filter((one) => one !== waiter);
     if (left.length === 0) state.waiting.delete(who);
     else state.waiting.set(who, left);
-    if (state.waiting.size > 0 || state.timer === null) return;
+  }
+
+  /** Nobody waits any more. */
+  #rest(state: Api): void {
+    if (state.waiting.size > 0 || state.background.length > 0 || state.timer === null) return;
     this.#timers.clearTimeout(state.timer);
     state.timer = null;
   }
@@ -216,19 +272,57 @@ export class CallTurns {
     for (const [who, [first, ...others]] of state.waiting) {
       const waitMs = this.#drawn(state);
       if (waitMs > 0) {
-        state.timer = this.#timers.setTimeout(() => this.#serve(state), Math.ceil(waitMs));
+        this.#later(state, waitMs);
         return;
       }
       state.waiting.delete(who);
       if (others.length > 0) state.waiting.set(who, others); // at the end of the line
       first?.go();
     }
+    for (let [next] = state.background; next !== undefined; [next] = state.background) {
+      const waitMs = this.#backgroundWaitMs(state, next) || this.#drawn(state);
+      if (waitMs > 0) {
+        this.#later(state, waitMs);
+        return;
+      }
+      state.background.shift();
+      state.backgroundMs = this.#nowMs() + (0.5 + this.#fraction()) * this.#backgroundGapMs(state);
+      next.go();
+    }
+  }
+
+  #later(state: Api, waitMs: number): void {
+    state.timer = this.#timers.setTimeout(() => this.#serve(state), Math.ceil(waitMs));
+  }
+
+  /** The time in which every node may make one call that nobody waits for. */
+  #backgroundGapMs({ isLook, perMinute }: Api): number {
+    return this.#togetherMs(perMinute) / (isLook ? BACKGROUND_SHARE : 1);
+  }
+
+  /** The time in which every node may make one call; 0 when they are so few that it does not matter. */
+  #togetherMs(perMinute: number): number {
+    const minutes = this.#fleet() / perMinute;
+    return minutes * FIRST_LOOKS <= 1 ? 0 : minutes * this.#minuteMs;
+  }
+
+  #backgroundWaitMs({ backgroundMs }: Api, { sinceMs }: Waiter): number {
+    const calmMs = this.#refusedMs + this.#scaled(BACKGROUND_CALM_MS * (0.75 + this.#place / 2));
+    const patientMs = Math.min(calmMs, sinceMs + this.#scaled(BACKGROUND_MAX_MS));
+    return Math.max(0, Math.max(backgroundMs, patientMs) - this.#nowMs());
+  }
+
+  /** When this life's looks begin. */
+  #opensMs({ isLook, perMinute }: Api): number {
+    if (this.#hurried || !isLook) return -Infinity;
+    return this.#startMs + this.#place * this.#togetherMs(perMinute);
   }
 
   /** 0: a token was taken; else how long until there is one. */
   #drawn(state: Api): number {
     const nowMs = this.#nowMs();
-    if (nowMs < state.restUntilMs) return state.restUntilMs - nowMs;
+    const opensMs = Math.max(state.restUntilMs, this.#opensMs(state));
+    if (nowMs < opensMs) return opensMs - nowMs;
     if (state.share !== null && nowMs - state.share.refusedMs > this.#scaled(SHARE_FORGOTTEN_MS)) state.share = null;
     if (state.share !== null && nowMs < state.share.nextMs) return state.share.nextMs - nowMs;
     const size = sizeOf(state.perMinute);

@@ -102,7 +102,11 @@ export function ecsCloud(options: EcsOptions): EcsCloud {
     return known;
   }
   /** All pages, or none. */
-  async function pages(filter: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<CloudEni[]> {
+  async function pages(
+    filter: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+    background: boolean,
+  ): Promise<CloudEni[]> {
     const action = 'DescribeNetworkInterfaces';
     const enis: CloudEni[] = [];
     const seen = new Set<string>();
@@ -115,6 +119,7 @@ export function ecsCloud(options: EcsOptions): EcsCloud {
         DescribeNetworkInterfacesResponse,
         { regionId, maxResults: ENI_PAGE_SIZE, nextToken, ...filter },
         signal,
+        background,
       );
       // Without the set an answer would read as "no ENIs", and that as "gone".
       const set = body.networkInterfaceSets?.networkInterfaceSet;
@@ -131,6 +136,9 @@ export function ecsCloud(options: EcsOptions): EcsCloud {
   }
 
   return {
+    keptAs: 'type',
+    hurry: () => turns.hurry(),
+
     async instanceLimits(instanceType, signal): Promise<InstanceLimits> {
       const action = 'DescribeInstanceTypes';
       const { ecs } = await region(signal);
@@ -233,15 +241,15 @@ export function ecsCloud(options: EcsOptions): EcsCloud {
     },
 
     async describeEnis(filter: EniFilter, signal) {
-      const { instanceId, eniIds, tags } = filter;
+      const { instanceId, eniIds, tags, background = false } = filter;
       const tag = tags && Object.entries(tags).map(([key, value]) => ({ key, value }));
       const query = { ...(instanceId !== undefined && { instanceId }), ...(tag && tag.length > 0 && { tag }) };
-      if (eniIds === undefined) return await pages(query, signal);
+      if (eniIds === undefined) return await pages(query, signal, background);
       // No ids asked, none found: the cloud would read an empty list as "all".
       const enis: CloudEni[] = [];
       for (let from = 0; from < eniIds.length; from += ENI_IDS_MAX) {
         const some = eniIds.slice(from, from + ENI_IDS_MAX);
-        enis.push(...(await pages({ ...query, networkInterfaceId: some }, signal)));
+        enis.push(...(await pages({ ...query, networkInterfaceId: some }, signal, background)));
       }
       return enis;
     },
@@ -268,6 +276,7 @@ export function ecsCloud(options: EcsOptions): EcsCloud {
           ...(wanted.ipv6Count > 0 && { ipv6AddressCount: wanted.ipv6Count }),
         },
         signal,
+        wanted.background,
       );
       return cloudEni(action, body);
     },
@@ -297,7 +306,7 @@ export function ecsCloud(options: EcsOptions): EcsCloud {
       );
     },
 
-    async assignIpv4(eniId, count, clientToken, signal) {
+    async assignIpv4(eniId, count, clientToken, signal, background) {
       const action = 'AssignPrivateIpAddresses';
       const { regionId, ecs } = await region(signal);
       const body = await ecs.call(
@@ -306,6 +315,7 @@ export function ecsCloud(options: EcsOptions): EcsCloud {
         AssignPrivateIpAddressesResponse,
         { regionId, networkInterfaceId: eniId, secondaryPrivateIpAddressCount: count, clientToken },
         signal,
+        background,
       );
       const added = body.assignedPrivateIpAddressesSet?.privateIpSet?.privateIpAddress;
       if (added === undefined) throw new CloudError('cloud', `${action}: unreadable answer: no addresses`, '');
@@ -319,11 +329,18 @@ export function ecsCloud(options: EcsOptions): EcsCloud {
       await ecs.call(action, UnassignPrivateIpAddressesRequest, UnassignPrivateIpAddressesResponse, input, signal);
     }),
 
-    async assignIpv6(eniId, count, clientToken, signal) {
+    async assignIpv6(eniId, count, clientToken, signal, background) {
       const action = 'AssignIpv6Addresses';
       const { regionId, ecs } = await region(signal);
       const input = { regionId, networkInterfaceId: eniId, ipv6AddressCount: count, clientToken };
-      const body = await ecs.call(action, AssignIpv6AddressesRequest, AssignIpv6AddressesResponse, input, signal);
+      const body = await ecs.call(
+        action,
+        AssignIpv6AddressesRequest,
+        AssignIpv6AddressesResponse,
+        input,
+        signal,
+        background,
+      );
       const added = body.ipv6Sets?.ipv6Address;
       if (added === undefined) throw new CloudError('cloud', `${action}: unreadable answer: no addresses`, '');
       return added.flatMap(canonical);

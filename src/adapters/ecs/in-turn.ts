@@ -7,7 +7,7 @@
 import type { CloudApi } from '../../core/api-rates.ts';
 import { cloudActionOf } from '../../core/cloud-errors.ts';
 import { CloudError } from '../../ports/cloud.ts';
-import type { CallTurns } from './call-turns.ts';
+import type { CallTurns, Turn } from './call-turns.ts';
 
 const LOOK_TRIES = 3;
 
@@ -16,12 +16,12 @@ export type Turns = Pick<CallTurns, 'take' | 'done' | 'throttled'>;
 /** One attempt. Rejects as `take` and `once` do. */
 export async function inTurn<T>(
   turns: Turns,
-  { api, who, signal }: { readonly api: CloudApi; readonly who: string; readonly signal: AbortSignal },
+  turn: Turn & { readonly signal: AbortSignal },
   once: () => Promise<T>,
 ): Promise<T> {
-  await turns.take(api, who, signal);
+  await turns.take(turn, turn.signal);
   const answer = await once();
-  turns.done(api, who);
+  turns.done(turn.api, turn.who);
   return answer;
 }
 

@@ -12,6 +12,8 @@ export function readOnlyCloud(cloud: Cloud, tell: (what: string) => void): Cloud
     throw new EnactorError('readOnly', `read-only mode: would ${what}`);
   };
   return {
+    ...(cloud.keptAs !== undefined && { keptAs: cloud.keptAs }),
+    hurry: () => cloud.hurry?.(),
     instanceLimits: (type, signal) => cloud.instanceLimits(type, signal),
     vSwitches: (ids, signal) => cloud.vSwitches(ids, signal),
     describeEnis: (filter, signal) => cloud.describeEnis(filter, signal),

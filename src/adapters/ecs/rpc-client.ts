@@ -46,6 +46,8 @@ export type RpcClient = {
     Response: ModelClass<dara.Model & { body?: Body }>,
     input: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
+    /** Nobody waits for it. */
+    background?: boolean,
   ): Promise<Body>;
 };
 
@@ -64,7 +66,7 @@ export function rpcClient(options: RpcEndpoint): RpcClient {
   }
 
   return {
-    async call(action, Request, Response, input, signal) {
+    async call(action, Request, Response, input, signal, background = false) {
       const query = core.OpenApiUtil.query(new Request(input).toMap());
       const who = callerOf(input);
       const once = async (key: AccessKey) => {
@@ -82,7 +84,7 @@ export function rpcClient(options: RpcEndpoint): RpcClient {
       };
       /** Each attempt waits for its turn, those with another key too. */
       const attempt = (key: AccessKey) =>
-        inTurn(turns, { api: action, who, signal }, async () => {
+        inTurn(turns, { api: action, who, background, signal }, async () => {
           const startMs = performance.now();
           const told = (code: string, silence: string | null = null) =>
             onCall?.(action, code, performance.now() - startMs, silence);

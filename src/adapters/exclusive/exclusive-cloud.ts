@@ -9,6 +9,7 @@ import type { Metadata } from '../../ports/metadata.ts';
 export function exclusiveCloud(cloud: Cloud): Cloud {
   return {
     ...cloud,
+    ...(cloud.keptAs !== undefined && { keptAs: `${cloud.keptAs}, one pod each` }),
     async instanceLimits(instanceType, signal) {
       const limits = await cloud.instanceLimits(instanceType, signal);
       return { ...limits, ipv4PerEni: Math.min(1, limits.ipv4PerEni), ipv6PerEni: Math.min(1, limits.ipv6PerEni) };

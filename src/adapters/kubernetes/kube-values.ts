@@ -82,6 +82,17 @@ function wantsEni({ containers: own, initContainers }: z.infer<typeof podSchema>
   );
 }
 
+const countSchema = z.object({
+  metadata: z.object({ remainingItemCount: z.number().int().nonnegative().nullish() }),
+  items: z.array(z.unknown()).nullish(),
+});
+
+/** Objects of a list of which only the first page was asked for. */
+export function countOf(json: unknown): number {
+  const { metadata, items } = checked('list', countSchema, json);
+  return (items ?? []).length + (metadata.remainingItemCount ?? 0);
+}
+
 export function nodeOf(json: unknown): Node {
   const { metadata, spec, status } = checked('node', nodeSchema, json);
   const cidrs = spec?.podCIDRs ?? [];

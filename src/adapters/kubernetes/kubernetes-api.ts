@@ -5,7 +5,7 @@ import type { KubeWrites } from '../../ports/kube-writes.ts';
 import type { ConfigMapData, KubeEvent, Kubernetes, Node, Pod, PodWatchEvent } from '../../ports/kubernetes.ts';
 import { ApiClient } from './api-client.ts';
 import { EventRecorder } from './event-recorder.ts';
-import { configMapData, nodeOf, podOf } from './kube-values.ts';
+import { configMapData, countOf, nodeOf, podOf } from './kube-values.ts';
 import { KubeWritesApi } from './kube-writes-api.ts';
 import { isNotFound } from './kubernetes-error.ts';
 import { listPods } from './list-pods.ts';
@@ -88,6 +88,12 @@ class KubernetesApi implements Kubernetes {
   async getNode(name: string, signal: AbortSignal): Promise<Node | null> {
     const json = await this.#find(`/api/v1/nodes/${encodeURIComponent(name)}`, signal);
     return json === null ? null : nodeOf(json);
+  }
+
+  /** Source: Kubernetes API, ListMeta: remainingItemCount is told for lists without selectors. */
+  async countNodes(signal: AbortSignal): Promise<number> {
+    const path = '/api/v1/nodes';
+    return countOf(await this.#client.json({ method: 'GET', path, query: { limit: 1 } }, signal));
   }
 
   async listNodePods(nodeName: string, signal: AbortSignal): Promise<Pod[]> {

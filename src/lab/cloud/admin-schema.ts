@@ -92,6 +92,7 @@ export const changeSchema: z.ZodType<Change> = z.discriminatedUnion('change', [
   }),
   z.strictObject({ change: z.literal('withhold'), vSwitchId: id, addresses: count }),
   z.strictObject({ change: z.literal('setSecurityGroups'), eniId: id, securityGroupIds: z.array(id).min(1) }),
+  z.strictObject({ change: z.literal('resizeInstance'), instanceId: id, instanceType: id }),
   z.strictObject({ change: z.literal('setInstanceStatus'), instanceId: id, status: instanceStatusSchema }),
   z.strictObject({ change: z.literal('releaseInstance'), instanceId: id }),
   z.strictObject({ change: z.literal('forgetMetadataTokens'), instanceId: id }),

@@ -20,7 +20,7 @@ t.test('turns: no minute sees more calls than the limit, for every API', async (
   for (const api of Object.keys(apiRates) as CloudApi[]) {
     const turns = new CallTurns({ rateLimits: { [api]: 120 }, nowMs: () => nowMs, fraction: () => 0.5 });
     const left: number[] = [];
-    const all = Array.from({ length: 300 }, () => turns.take(api, '', never).then(() => left.push(nowMs)));
+    const all = Array.from({ length: 300 }, () => turns.take({ api, who: '' }, never).then(() => left.push(nowMs)));
     const startMs = nowMs;
     while (left.length < 300) {
       const lateMs = left.length % 7 === 0 ? 700 : 50; // timers are late at times
@@ -39,7 +39,7 @@ t.test('turns: no minute sees more calls than the limit, for every API', async (
 t.test('turns: a caller with many calls does not keep another’s only one waiting', async (t) => {
   const turns = turnsOf(60, 1_200); // one at once, then one every 20 ms
   const order: string[] = [];
-  const go = (who: string) => turns.take('AssignPrivateIpAddresses', who, never).then(() => order.push(who));
+  const go = (who: string) => turns.take({ api: 'AssignPrivateIpAddresses', who }, never).then(() => order.push(who));
   const all = [...Array.from({ length: 6 }, () => go('busy')), go('quiet'), go('other')];
   await Promise.all(all);
   t.ok(order.indexOf('quiet') <= 3 && order.indexOf('other') <= 4, order.join(' '));
@@ -47,15 +47,17 @@ t.test('turns: a caller with many calls does not keep another’s only one waiti
 
 t.test('turns: who gives up leaves the line; APIs do not share', async (t) => {
   const turns = turnsOf(1, 600_000);
-  await turns.take('AssignPrivateIpAddresses', 'a', never);
+  await turns.take({ api: 'AssignPrivateIpAddresses', who: 'a' }, never);
   const controller = new AbortController();
-  const waiting = turns.take('AssignPrivateIpAddresses', 'a', controller.signal);
+  const waiting = turns.take({ api: 'AssignPrivateIpAddresses', who: 'a' }, controller.signal);
   controller.abort();
   await t.rejects(waiting, { code: 'cancelled' });
-  await t.rejects(turns.take('AssignPrivateIpAddresses', 'a', AbortSignal.abort()), { code: 'cancelled' });
-  await turns.take('UnassignPrivateIpAddresses', 'a', never);
+  await t.rejects(turns.take({ api: 'AssignPrivateIpAddresses', who: 'a' }, AbortSignal.abort()), {
+    code: 'cancelled',
+  });
+  await turns.take({ api: 'UnassignPrivateIpAddresses', who: 'a' }, never);
   const end = new AbortController();
-  const left = turns.take('AssignPrivateIpAddresses', 'a', end.signal);
+  const left = turns.take({ api: 'AssignPrivateIpAddresses', who: 'a' }, end.signal);
   end.abort();
   await t.rejects(left, { code: 'cancelled' });
 });
@@ -109,7 +111,7 @@ t.test(
     await goOn(restMs());
     const left: number[] = [];
     const go = async (): Promise<void> => {
-      await turns.take(API, '', never);
+      await turns.take({ api: API, who: '' }, never);
       left.push(time.nowMs);
       turns.done(API, '');
     };
@@ -121,7 +123,11 @@ t.test(
     t.ok((gaps.at(-1) ?? 0) < (gaps[0] ?? 0), 'then more');
     await goOn(11 * 60_000);
     const startMs = time.nowMs;
-    await Promise.all([turns.take(API, '', never), turns.take(API, '', never), turns.take(API, '', never)]);
+    await Promise.all([
+      turns.take({ api: API, who: '' }, never),
+      turns.take({ api: API, who: '' }, never),
+      turns.take({ api: API, who: '' }, never),
+    ]);
     t.equal(time.nowMs, startMs, 'and after a while without a refusal none waits');
   },
 );
@@ -142,7 +148,7 @@ t.test('turns: nodes that know nothing of one another share what the account has
     const turns = new CallTurns({ rateLimits: {}, ...of });
     void (async () => {
       for (let left = calls; left > 0; ) {
-        await turns.take(API, '', new AbortController().signal);
+        await turns.take({ api: API, who: '' }, new AbortController().signal);
         const minute = Math.floor(clock.nowMs() / 60_000);
         used.set(minute, (used.get(minute) ?? 0) + 1);
         if ((used.get(minute) ?? 0) > limit) {
@@ -168,11 +174,108 @@ t.test('turns: what is forbidden is answered with the cloud’s word for a while
   const turns = new CallTurns({ rateLimits: {}, nowMs: () => nowMs, fraction: () => 0.5 });
   const api = 'UnassignPrivateIpAddresses';
   turns.forbidden(api, 'eni-1', new CloudError('permission', 'Forbidden.RAM, request R-1', 'Forbidden.RAM'));
-  await t.rejects(turns.take(api, 'eni-1', never), { message: /Forbidden.RAM, request R-1/ });
-  await turns.take(api, 'eni-2', never);
-  await turns.take('AssignPrivateIpAddresses', 'eni-1', never);
+  await t.rejects(turns.take({ api, who: 'eni-1' }, never), { message: /Forbidden.RAM, request R-1/ });
+  await turns.take({ api, who: 'eni-2' }, never);
+  await turns.take({ api: 'AssignPrivateIpAddresses', who: 'eni-1' }, never);
   nowMs += 61_000;
-  await turns.take(api, 'eni-1', never);
+  await turns.take({ api, who: 'eni-1' }, never);
   turns.done(api, 'eni-1');
-  await turns.take(api, 'eni-1', never);
+  await turns.take({ api, who: 'eni-1' }, never);
+});
+
+/** On virtual time; each node's chance is its own. */
+function fleetOf(nodes: number, fleet: number) {
+  const clock = new VirtualClock(600_000_000);
+  const all = Array.from({ length: nodes }, (_, nth) => {
+    const chance = new Seeded(1, `fleet ${nth}`);
+    const timers = {
+      setTimeout: (fire: () => void, ms: number) => clock.after(ms, fire),
+      clearTimeout: (timer: unknown) => clock.cancel(timer as ReturnType<VirtualClock['after']>),
+    };
+    const of = { nowMs: clock.nowMs, wallMs: clock.nowMs, fraction: () => chance.fraction(), timers };
+    return new CallTurns({ rateLimits: {}, fleet: () => fleet, ...of });
+  });
+  const goOn = async (ms: number): Promise<void> => {
+    const endMs = clock.nowMs() + ms;
+    for (await setImmediate(); (clock.nextDueMs() ?? endMs) < endMs; await setImmediate()) clock.fireNext();
+    clock.jumpTo(endMs);
+  };
+  const startMs = clock.nowMs();
+  const left: number[] = [];
+  const note = (): void => void left.push(clock.nowMs() - startMs);
+  return { all, goOn, left, note };
+}
+const LOOK = 'DescribeNetworkInterfaces';
+
+t.test('turns: a fleet that knows its size spreads its first looks over the minutes that it needs', async (t) => {
+  const { all, goOn, left, note } = fleetOf(1_000, 1_000);
+  for (const turns of all) void turns.take({ api: LOOK, who: '' }, never).then(note);
+  await goOn(90_000);
+  t.equal(left.length, 1_000);
+  const first = left.filter((ms) => ms < 60_000).length;
+  t.ok(first > 700 && first <= 1.05 * apiRates[LOOK], `${first} in the first minute`);
+  t.ok(Math.max(...left) <= 75_000);
+});
+
+t.test('turns: a few nodes wait for nobody, nor does one for which somebody waits', async (t) => {
+  const few = fleetOf(20, 20);
+  for (const turns of few.all) void turns.take({ api: LOOK, who: '', background: true }, never).then(few.note);
+  await few.goOn(1);
+  t.equal(few.left.length, 20);
+  const many = fleetOf(20, 1_000);
+  for (const turns of many.all) void turns.take({ api: LOOK, who: '' }, never).then(many.note);
+  await many.goOn(1);
+  t.ok(many.left.length < 5);
+  for (const turns of many.all) turns.hurry();
+  await many.goOn(1);
+  t.equal(many.left.length, 20);
+});
+
+t.test(
+  'turns: what nobody waits for goes last, seldom in a large fleet, and once in ten minutes for all that',
+  async (t) => {
+    const { all, goOn, left, note } = fleetOf(50, 1_000);
+    const looks = async (turns: CallTurns): Promise<void> => {
+      for (;;) {
+        await turns.take({ api: LOOK, who: '', background: true }, never);
+        note();
+      }
+    };
+    for (const turns of all) void looks(turns);
+    await goOn(30 * 60_000);
+    const share = left.filter((ms) => ms > 10 * 60_000).length / 20;
+    // A quarter of 800 for 1,000, so ten for fifty.
+    t.ok(share > 7 && share < 13, `${share} a minute`);
+
+    const one = fleetOf(1, 1);
+    const [turns] = one.all;
+    if (turns === undefined) throw new Error('no node');
+    turns.throttled(API);
+    void turns.take({ api: LOOK, who: '', background: true }, never).then(one.note);
+    await one.goOn(120_000);
+    t.equal(one.left.length, 0, 'a refusal, of whatever API, tells that others need the calls more');
+    for (let minute = 0; minute < 15; minute += 1) {
+      turns.throttled(API);
+      await one.goOn(60_000);
+    }
+    t.equal(one.left.length, 1, 'but not for ever');
+    t.ok((one.left[0] ?? 0) >= 9 * 60_000);
+  },
+);
+
+t.test('turns: addresses that were to be kept idle are had at once when somebody waits', async (t) => {
+  const { all, goOn, left, note } = fleetOf(1, 1_000);
+  const [turns] = all;
+  if (turns === undefined) throw new Error('no node');
+  const api = 'AssignPrivateIpAddresses';
+  const given = new AbortController();
+  void turns.take({ api, who: 'eni-1', background: true }, never).then(note);
+  const gone = turns.take({ api, who: 'eni-2', background: true }, given.signal);
+  await goOn(10);
+  t.equal(left.length, 0);
+  given.abort();
+  await t.rejects(gone, { code: 'cancelled' });
+  turns.hurry();
+  await goOn(2_000);
+  t.equal(left.length, 1);
 });
