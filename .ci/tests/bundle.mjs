@@ -11,7 +11,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { build } from 'esbuild';
+import { build, stop } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -50,9 +50,10 @@ const options = (files) => ({
   logLevel: 'warning',
 });
 
-/** The bundle's text, with its map inside. */
+/** The bundle's text, with its map inside. esbuild's helper ends, since tests look at what runs beside them. */
 export async function bundled(file) {
   const { outputFiles } = await build({ ...options([file]), sourcemap: 'inline', sourcesContent: false, write: false });
+  await stop();
   return outputFiles[0].text;
 }
 
