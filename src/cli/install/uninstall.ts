@@ -23,7 +23,7 @@ const OURS = [
   'var/lib/cni/enactor',
 ];
 /** Made for us if they were missing, so they go when nothing else is in them. */
-const FOLDERS = ['run/eni', 'etc/systemd/system/eni.service.d'];
+const FOLDERS = ['run/eni', 'var/lib/cni/terway', 'etc/systemd/system/eni.service.d'];
 const MARK_BYTES = 256;
 
 /** What keeps us from it, in words; empty when nothing does. */
