@@ -3,8 +3,7 @@
  *
  * Its authority is `localhost`, which every server takes. Source: gRPC over HTTP/2, requests and responses; grpc-status codes.
  */
-import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
-import { connect } from 'node:net';
+import type { IncomingHttpHeaders } from 'node:http2';
 import { socketPathProblem } from '../../core/limits.ts';
 import { type BackendMethod, type BackendMethods, serviceOf } from '../../core/wire.ts';
 import { type BackendClient, BackendError, type CallOptions, transportError } from '../http/backend-client.ts';
@@ -84,7 +83,15 @@ async function unary(
 
 type Answer = { readonly headers: IncomingHttpHeaders; readonly body: Buffer };
 
-function post(socketPath: string, path: string, body: Buffer, timeoutMs: number, signal: AbortSignal): Promise<Answer> {
+/** The runtime's HTTP/2 is loaded only now: the plugin is one file, of which whatever is imported above is loaded with each start (5 ms). */
+async function post(
+  socketPath: string,
+  path: string,
+  body: Buffer,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const [{ connect: connectHttp2 }, { connect }] = await Promise.all([import('node:http2'), import('node:net')]);
   return new Promise((resolve, reject) => {
     const session = connectHttp2('http://localhost', { createConnection: () => connect(socketPath) });
     const fail = (error: unknown): void => {
