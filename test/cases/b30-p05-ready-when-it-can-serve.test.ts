@@ -40,6 +40,9 @@ async function verb(here: Machine, command: string, more: object = {}): Promise<
 }
 
 /** Names that appeared or changed in the directory, and whether what was read there was ever broken. */
+/** Where the file is finished, for a moment: a directory, and no runtime reads such (src/daemon/conflist.ts). */
+const STAGING = '.enactor';
+
 function watched(directory: string): {
   readonly names: string[];
   readonly broken: string[];
@@ -47,6 +50,7 @@ function watched(directory: string): {
 } {
   const [names, broken]: [string[], string[]] = [[], []];
   const watcher = watch(directory, (_, name) => {
+    if (name === STAGING) return;
     names.push(name ?? '');
     if (!existsSync(join(directory, NAME))) return;
     const text = readFileSync(join(directory, NAME), 'utf8');
