@@ -9,6 +9,7 @@ import { mkdtempSync } from 'node:fs';
 import {
   assertGone,
   assertSame,
+  ENI,
   ip,
   makeEni,
   mustBeBuilt,
@@ -85,6 +86,7 @@ export const cniParallel: Bench = {
       ];
     } finally {
       await daemon.terminate();
+      run(ip(['link', 'del', ENI.device])); // the benches with a machine have devices of that name
     }
   },
 };
