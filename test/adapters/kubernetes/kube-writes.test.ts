@@ -60,9 +60,11 @@ test('kube writes: taints of others stay as they are, also those that come while
   t.equal(patches(), written, 'what is there is not written again');
 
   // Somebody else writes between our read and our patch.
-  const slow = server.admin.delay(300, { verb: 'patch', resource: 'nodes' });
+  const slow = server.admin.delay(2_000, { verb: 'patch', resource: 'nodes' }); // long for two calls on a busy machine
+  const reads = () => server.admin.ledger.filter(({ verb }) => verb === 'get').length;
+  const read = reads();
   const going = writes.setTaint('n1', FULL, false, never);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  while (reads() === read) await new Promise((resolve) => setTimeout(resolve, 5));
   const now = await api.readNode({ name: 'n1' });
   const more = [...(now.spec?.taints ?? []), { key: 'b', effect: 'NoSchedule' }];
   await api.replaceNode({ name: 'n1', body: { ...now, spec: { ...now.spec, taints: more } } });
