@@ -116,6 +116,8 @@ export type EniContext = EniPlan & {
   readonly said: readonly Said[];
   /** What the cloud last reported otherwise than the book has it; null when they agreed. */
   readonly suspicion: string | null;
+  /** When its attach was accepted: Describe may be late about it. null: no answer said so. */
+  readonly attachedMs: number | null;
   /** How old was what it was compared with last: so much sooner it is compared again. */
   readonly shownAgoMs: number;
   /** Failed calls in a row. */
@@ -152,6 +154,7 @@ function revivedContext(fresh: EniContext, { dead, eniId, promised, heard, failu
     doubtful: known.doubtful || known.eniId === null,
     takingYet: wantsToLeave({ book, halves: known.halves }),
     suspicion: null,
+    attachedMs: null,
     shownAgoMs: 0,
     unseen: 0,
     failures: known.failures + 1,
@@ -197,6 +200,7 @@ function freshContext({
     takingYet: wantsToLeave(own),
     said: lately,
     suspicion: null,
+    attachedMs: null,
     shownAgoMs: 0,
     failures: 0,
     lastFailure: null,
@@ -270,6 +274,10 @@ export const shownThen = <T extends CloudEni | null>(
   { said: lately }: EniContext,
   { value, atMs, askedMs = atMs }: At<T>,
 ): T => (value === null ? value : corrected(value, lately, askedMs));
+
+/** Whether a look that was asked for then may have missed that the attach was accepted. */
+export const mayMissAttach = ({ attachedMs, times }: EniContext, { atMs, askedMs = atMs }: At<unknown>): boolean =>
+  attachedMs !== null && askedMs - attachedMs < LATE_PERIODS * times.describePeriodMs;
 
 /** What an answer of the cloud has just said of these addresses. */
 export const answered = (context: EniContext, ips: readonly string[], there: boolean, nowMs: number): readonly Said[] =>

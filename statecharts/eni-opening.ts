@@ -6,7 +6,7 @@ import { failureOf } from '../src/core/errors.ts';
 import { mayHaveHappened } from '../src/core/intent.ts';
 import { ASSIGN_MAX } from '../src/core/settings.ts';
 import { deviceOf, looked, named } from './eni-calls.ts';
-import { nobodyWaits, tokenOf } from './eni-context.ts';
+import { mayMissAttach, nobodyWaits, tokenOf } from './eni-context.ts';
 import { deviceLate, noteFailure, rolledBack, whyNot } from './eni-failures.ts';
 import { eniSetup } from './eni-setup.ts';
 
@@ -106,11 +106,11 @@ export const attaching = eniSetup.createStateConfig({
       invoke: {
         src: 'attachEni',
         input: ({ context }) => named(context),
-        onDone: 'waiting',
+        onDone: { target: 'waiting', actions: assign({ attachedMs: ({ event }) => event.output.atMs }) },
         // Only Describe knows whether a refused or lost call took effect.
         onError: {
           target: 'waiting',
-          actions: [noteFailure, 'report'],
+          actions: [noteFailure, assign({ attachedMs: null }), 'report'],
         },
       },
     },
@@ -124,6 +124,11 @@ export const attaching = eniSetup.createStateConfig({
             guard: ({ event }) => event.output.value?.status === 'InUse',
             target: '#eni.settling',
             actions: 'succeeded',
+          },
+          {
+            guard: ({ event, context }) =>
+              event.output.value?.status === 'Available' && mayMissAttach(context, event.output),
+            target: 'waiting',
           },
           // The cloud rolled an attach back, or never began it.
           {

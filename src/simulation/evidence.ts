@@ -142,7 +142,7 @@ export class Evidence {
         attaching: isHere
           ? /^settling/
           : status === 'Available'
-            ? /^(attaching\.backingOff|detaching\.)/
+            ? /^(attaching\.(backingOff|waiting)|detaching\.)/
             : /^(attaching\.waiting|detaching\.)/,
         detaching: isHere
           ? /\.calling$/

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap';
+import { defaultSettings as cloudDefaults } from '../../src/vpc/settings.ts';
 import { atRest, troubles } from './at-rest.ts';
 import { eventually, type OneNode, oneNode } from './one-node.ts';
 
@@ -52,6 +53,25 @@ onNode('attach: rolled back without a word, it is asked again', {}, async (lab, 
   t.equal(served(await addAll(lab, 2)), 2);
   t.equal(lab.calls('CreateNetworkInterface').length, 1, 'on the same ENI');
 });
+
+const late = { ...cloudDefaults('fast').delays, describeLagMs: 200 };
+
+onNode(
+  'attach: what Describe is late about is waited for, not made again',
+  { settings: { describePeriodMs: 50, attachTimeoutMs: 20_000, cloudPeriodMs: 500 }, cloud: { delays: late } },
+  async (lab, t) => {
+    t.equal(served(await addAll(lab, 2)), 2);
+    const [eni] = lab.truth();
+    await new Promise((resolve) => setTimeout(resolve, 2 * late.describeLagMs)); // as it is shown by now
+    await lab.change({ change: 'detachEni', eniId: eni?.eniId ?? '' });
+    await eventually('it is attached again', () => lab.calls('AttachNetworkInterface').length > 1);
+    await eventually('and known to be', () => lab.report().enis[0]?.state.startsWith('inUse') === true);
+    t.strictSame(
+      lab.calls('AttachNetworkInterface').map(({ outcome }) => outcome),
+      ['ok', 'ok'],
+    );
+  },
+);
 
 onNode('attach: refused for good, the ENI is deleted and its pods go to the next', {}, async (lab, t) => {
   await lab.refuse('AttachNetworkInterface', 'InvalidOperation.InvalidEcsState', 3);
