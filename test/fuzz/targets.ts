@@ -4,6 +4,11 @@
  * at once and never read beyond its end.
  */
 
+import { BoltError, readBucket } from '../../src/adapters/bolt/bolt-reader.ts';
+import { bucketFile } from '../../src/adapters/bolt/bolt-writer.ts';
+import { backendMessages } from '../../src/adapters/grpc/backend-messages.ts';
+import { ClientFrames } from '../../src/adapters/grpc/plain-authority.ts';
+import { decodeMessage, encodeMessage } from '../../src/adapters/grpc/proto-wire.ts';
 import { backendService, nodeServiceDefinition, tracingService } from '../../src/adapters/grpc/service.ts';
 import { dispatch, isBackendMethod } from '../../src/adapters/http/dispatcher.ts';
 import { configMapData, nodeOf, podOf, podPage } from '../../src/adapters/kubernetes/kube-values.ts';
@@ -22,13 +27,14 @@ import { layered, layerOf } from '../../src/core/config-layers.ts';
 import { durationMs } from '../../src/core/duration.ts';
 import { EnactorError } from '../../src/core/errors.ts';
 import { shapingOf } from '../../src/core/shaping.ts';
+import { parseTerwayRecord } from '../../src/core/terway-record.ts';
 import { traceParentIn } from '../../src/core/trace-parent.ts';
 import { CniError } from '../../src/plugin/cni-error.ts';
 import { parseConfiguration, versionIn } from '../../src/plugin/configuration.ts';
 import { parseInvocation } from '../../src/plugin/invocation.ts';
 import { parsePodArgs, readPodArgs } from '../../src/plugin/pod-args.ts';
 import { addressesIn, earlierIn } from '../../src/plugin/result.ts';
-import { fakeBackend } from '../adapters/http/fake-backend.ts';
+import { fakeBackend, fullReply } from '../adapters/http/fake-backend.ts';
 import type { Target } from './target.ts';
 
 const json = (...values: readonly unknown[]): Buffer[] => values.map((value) => Buffer.from(JSON.stringify(value)));
@@ -244,6 +250,38 @@ export const targets: readonly Target[] = [
     'a record of the database',
     json({ v: 1, value: { sandbox: { containerId: 'c' } } }, 'x'),
     (data) => void decoded('lease:c', data.toString()),
+  ),
+  reader(
+    'terway-database',
+    'Terway’s database on this node',
+    [bucketFile('relation', new Map([['ns/web-0', Buffer.from('{"Resources":[]}')]]))],
+    (data) => void readBucket(data, 'relation'),
+    (thrown) => thrown instanceof BoltError,
+  ),
+  reader(
+    'terway-record',
+    'a record in it',
+    json({ PodInfo: { Namespace: 'ns', Name: 'web-0' }, Resources: [{ Type: 'eniIp', ID: `${mac}.10.0.0.4` }] }),
+    (data) => void parseTerwayRecord('ns/web-0', data.toString()),
+    (thrown) => thrown instanceof RangeError,
+  ),
+  reader(
+    'terway-reply',
+    'the answer of Terway’s daemon to the plugin',
+    [encodeMessage(backendMessages.AllocIP.reply, fullReply)],
+    (data) => void decodeMessage(backendMessages.AllocIP.reply, data),
+    (thrown) => thrown instanceof RangeError,
+  ),
+  reader(
+    'grpc-frames',
+    'what a caller sends over gRPC, before HTTP/2 reads it',
+    [
+      Buffer.concat([
+        Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+        Buffer.from('0000000400000000000000080104000000018341032f612f9f00000000010000000000', 'hex'),
+      ]),
+    ],
+    (data) => void new ClientFrames().read(data),
   ),
   netlink(
     'datagram',
