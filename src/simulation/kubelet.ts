@@ -13,6 +13,7 @@ import type { Pod } from '../ports/kubernetes.ts';
 import type { Fate } from './deed.ts';
 import type { FakeKubernetes } from './fake-kubernetes.ts';
 import type { Life } from './life.ts';
+import { PLANTED_DEFECT } from './mishaps.ts';
 import type { SimNode } from './sim-node.ts';
 import type { Trace } from './trace.ts';
 import type { Report } from './violation.ts';
@@ -173,7 +174,9 @@ export class Kubelet {
           container.unsure = true;
           return null;
         }
-        if (code === 'internal') this.#report('alive', `ADD of ${id} answered ${code}: ${detail}`);
+        // Whoever was asked first may have died of a defect and been replaced long ago: that stays the cause of a caller that waited all its time.
+        if (code === 'internal' && !detail.includes(PLANTED_DEFECT))
+          this.#report('alive', `ADD of ${id} answered ${code}: ${detail}`);
         // Nobody is told that it was given up who has not given up.
         const givenUp = aborter.signal.aborted || order < container.lastDel || !node.serving;
         if (code === 'cancelled' && !givenUp) this.#report('4', `ADD of ${id} answered ${code}: ${detail}`);

@@ -7,6 +7,9 @@ const NOTHING = { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 
 
 export type FailingPort = keyof typeof NOTHING;
 
+/** What an actor dies of that is made to. */
+export const PLANTED_DEFECT = 'a defect, planted by the simulation';
+
 export class Mishaps {
   readonly #nowMs: () => number;
   /** How many calls of a port fail from now on. */

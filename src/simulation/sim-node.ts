@@ -29,7 +29,7 @@ import type { FakeKubernetes } from './fake-kubernetes.ts';
 import { FakeSandboxes } from './fake-sandboxes.ts';
 import { Life } from './life.ts';
 import type { Issuers } from './lifetimes.ts';
-import { Mishaps } from './mishaps.ts';
+import { Mishaps, PLANTED_DEFECT } from './mishaps.ts';
 import { portsOf } from './node-ports.ts';
 import { reachable } from './outages.ts';
 import { checkOwners } from './owners.ts';
@@ -379,7 +379,7 @@ export class SimNode {
         if (heard[1].type === 'xstate.stop') return logic.transition(...heard);
         if (of !== 'supervisor') this.#doomed.delete(ref);
         else this.#diedMs = this.life.nowMs();
-        throw new Error('a defect, planted by the simulation');
+        throw new Error(PLANTED_DEFECT);
       },
     });
     this.defective = true;

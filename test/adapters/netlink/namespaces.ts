@@ -73,7 +73,7 @@ export class TestNamespace {
       .map((args) => this.ip(...args))
       .join('\n')
       .replace(/^.* (?:STALE|DELAY|PROBE|REACHABLE|INCOMPLETE|FAILED|NOARP) *\n?/gm, '') // learned, not configured
-      .replace(/^.* proto kernel_ll .*\n?/gm, '') // a device's own link-local address, once the kernel has tried it, and what leads to it
+      .replace(/^.* inet6 fe80::[0-9a-f]+:[0-9a-f:]+\/64 .*\n?/gm, '') // a device's own link-local address, once the kernel has tried it, and what leads to it
       .replace(/^(?:(?:local|anycast|multicast) )?(?:fe80::(?:[0-9a-f]+:[0-9a-f:]+|\/64)?|ff00::\/8) .*\n?/gm, '')
       .replace(/ tentative/g, '')
       .replace(/NO-CARRIER,|,LOWER_UP|state \S+|linkdown/g, '') // these follow a moment later
