@@ -228,7 +228,7 @@ const sandboxOf = (name: string) => ({
 t.test('degraded: no call that changes anything is made, and the slow are not waited for', async (t) => {
   // A tenth of a call's time is the patience with whoever should tell.
   const lab = await start(t, { settings: { callTimeoutMs: 500 }, timeoutMs: 1_000 });
-  await lab.fault('DescribeInstanceTypes', { effect: 'drop', how: 'hang', times: 1_000 });
+  await lab.fault('DescribeNetworkInterfaces', { effect: 'drop', how: 'hang', times: 1_000 });
   await lab.begin();
   await degraded(lab);
   const before = lab.cloud.live.gateway.ledger.lastSeq;
