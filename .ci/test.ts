@@ -16,6 +16,8 @@ const RUN_TIMEOUT_MS = 28 * 60_000;
 const KILL_AFTER_MS = 30_000;
 const RAW_PATH = '.tap/last-run.tap';
 const AGAIN_PATH = '.tap/last-run-again.tap';
+const IMAGE_TIMEOUT_MS = 5 * 60_000;
+const IMAGE_TESTS = 'test/e2e/';
 const BUNDLES_PATH = resolve('.tap/bundles');
 
 /** So many failed files are tried again; more are no accident of timing. */
@@ -81,6 +83,20 @@ function bundleTests(files: readonly string[]): void {
   const beganMs = Date.now();
   execFileSync('node', ['.ci/tests/bundle.mjs', BUNDLES_PATH, ...files], { stdio: ['ignore', 'ignore', 'inherit'] });
   print(`bundled ${files.length} test files in ${((Date.now() - beganMs) / 1000).toFixed(1)} s`);
+}
+
+/** What the tests of the image need of the registries is fetched here: they run in a network of their own. Without it they say that they cannot run. */
+function makeImage(): void {
+  const beganMs = Date.now();
+  try {
+    execFileSync('bun', ['.ci/image.ts', '--level', '1'], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      timeout: IMAGE_TIMEOUT_MS,
+    });
+    print(`made the image in ${((Date.now() - beganMs) / 1000).toFixed(1)} s`);
+  } catch (error) {
+    print(`the image could not be made, and its tests will say so: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 type Run = {
@@ -149,6 +165,7 @@ mkdirSync('.tap', { recursive: true });
 const args = process.argv.slice(2).flatMap(testsIn);
 const named = args.filter((argument) => argument.endsWith('.ts'));
 if (process.env.ENACTOR_COVERAGE === undefined) bundleTests(named.length > 0 ? named : testsIn('test'));
+if (named.length === 0 || named.some((file) => file.includes(IMAGE_TESTS))) makeImage();
 const first = await tapOver(args, RAW_PATH);
 files.push(...first.files);
 

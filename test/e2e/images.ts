@@ -36,7 +36,8 @@ export class NotFetched extends Error {
 }
 
 /** Words of apt, npm and the resolver, of whom the build asks. */
-const FETCHING = /Command failed: (apt-get|npm)|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET/;
+const FETCHING =
+  /Command failed: (apt-get|npm)|Failed to fetch|failure resolving|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET/;
 
 /** Needs dist/. Throws NotFetched, or Error with the build's words. `timeoutMs`: of the build, most of which is what is fetched the first time. */
 export function buildImage(timeoutMs = BUILD_TIMEOUT_MS): Image {

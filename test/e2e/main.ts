@@ -29,6 +29,8 @@ async function main(): Promise<number> {
     return 1;
   }
   if (!insideBox()) {
+    // Out here, where the registries are: the box has a network of its own.
+    say(`${buildImage().name} is built, without Docker`);
     try {
       return await runInBox([process.execPath, ...process.execArgv, ...process.argv.slice(1)]);
     } catch (error) {
@@ -47,7 +49,7 @@ async function main(): Promise<number> {
   const judge = linesJudge(say);
   const image = buildImage();
   const next = nextImage(image, folder.path);
-  say(`${image.name} and ${next.name} are built, without Docker`);
+  say(`${next.name} differs from it by its version`);
   await lifeOfTwoNodes({
     judge,
     say,
