@@ -160,7 +160,7 @@ export function startNode({
       }),
       recover: recoverLogic({ ...ports, told, intents, memory, unreadable, booted }),
       recall: recallLogic({ ...ports, identity: () => identity, unreadable, booted }),
-      look: lookLogic({ ...ports, told }),
+      look: lookLogic(ports),
       quiet: fromPromise(async ({ signal }) => {
         while (replies.size > 0 && !signal.aborted) await delay(DRAIN_POLL_MS);
       }),

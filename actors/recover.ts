@@ -49,17 +49,7 @@ export function recoverLogic(hands: RecoverHands) {
   return fromPromise<At<Recovered>, RecoverInput>(async ({ input, signal }) => {
     const { facts, settings } = input;
     const whole = await claimStore(hands, facts.instanceId);
-    const [
-      onDisk,
-      coolUntilMs,
-      left,
-      ownReservations,
-      { open, unreadable: lostIntents },
-      answers,
-      bootId,
-      hostPods,
-      links,
-    ] = await Promise.all([
+    const [onDisk, coolUntilMs, left, ownReservations, { open }, answers, bootId, hostPods, links] = await Promise.all([
       readLeases(store),
       readCoolDowns(store),
       readLeftovers(store),
@@ -80,7 +70,7 @@ export function recoverLogic(hands: RecoverHands) {
         'the lease of a sandbox cannot be read: addresses it may have are held back until it is deleted',
       );
     intents.adopt(open, answers);
-    const told = { open, answers, whole: whole && lostIntents.length === 0 };
+    const told = { open, answers };
     const { askedMs, attached, tagged, byId } = input.seen ?? (await look(hands, told, facts, settings, signal));
     // What was made a moment ago may not be shown yet, and must not count as gone.
     for (const { kind, eniId, atMs } of open) {

@@ -1,8 +1,7 @@
 /**
  * What the cloud has told of the instance: asked once, however often a step that needs it fails, since the account's calls are everybody's.
  *
- * Limits and vSwitches are kept on disk too, for the next start (remembered-cloud.ts). The listing of what is attached serves identifying
- * and, once and while it is new, the look that follows.
+ * Limits and vSwitches are kept on disk too, for the next start (remembered-cloud.ts).
  */
 import type { CloudEni, InstanceLimits } from '../src/core/eni.ts';
 import {
@@ -22,16 +21,7 @@ export type Asked = Pick<Cloud, 'instanceLimits' | 'describeEnis'> & {
   recall?(instanceId: string, dual: boolean): Promise<void>;
 };
 
-/** It may have waited for its turn for long between the two. */
-export type Attached = {
-  readonly askedMs: number;
-  readonly answeredMs: number;
-  readonly enis: readonly CloudEni[];
-};
-
 const TOLD_MS = 120_000;
-/** How old a listing may be on which a life is begun. */
-const NEW_MS = 10_000;
 /** Limits, vSwitches, ENIs. */
 const QUESTIONS = 3;
 
@@ -42,7 +32,6 @@ export class Told implements Asked {
   #limits: InstanceLimits | null = null;
   #vSwitches: readonly KnownVSwitch[] | null = null;
   #isNew = false;
-  #attached: Attached | null = null;
 
   constructor(ports: Pick<NodePorts, 'cloud' | 'store' | 'clock'>) {
     this.#ports = ports;
@@ -81,13 +70,6 @@ export class Told implements Asked {
     return [{ type: 'put', in: 'meta', key: REMEMBERED_CLOUD_KEY, value }];
   }
 
-  /** What was attached when it was asked last; null when that is a while ago, or was had before. */
-  takeAttached(): Attached | null {
-    const attached = this.#attached;
-    this.#attached = null;
-    return attached !== null && this.#ports.clock.nowMs() - attached.answeredMs < NEW_MS ? attached : null;
-  }
-
   async instanceLimits(type: string, signal: AbortSignal): Promise<InstanceLimits> {
     const known = this.#remembered?.limits;
     return await this.#kept(`limits ${type}`, async () => {
@@ -114,13 +96,7 @@ export class Told implements Asked {
   }
 
   async describeEnis(filter: Parameters<Asked['describeEnis']>[0], signal: AbortSignal): Promise<CloudEni[]> {
-    const { cloud, clock } = this.#ports;
-    return await this.#kept(`enis ${JSON.stringify(filter)}`, async () => {
-      const askedMs = clock.nowMs();
-      const enis = await cloud.describeEnis(filter, signal);
-      this.#attached = { askedMs, answeredMs: clock.nowMs(), enis };
-      return enis;
-    });
+    return await this.#kept(`enis ${JSON.stringify(filter)}`, () => this.#ports.cloud.describeEnis(filter, signal));
   }
 
   async #kept<T>(question: string, ask: () => Promise<T>): Promise<T> {

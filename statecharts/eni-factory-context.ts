@@ -112,9 +112,9 @@ export function eniAt(enis: Readonly<Record<number, EniSummary>>, slot: number |
   return eniId(slot);
 }
 
-/** Places that the instance type has for ENIs of ours; what is from memory has as many as there are. */
-export const placesOf = ({ eniPlaces, foreignEnis, unconfirmed }: EniFactoryContext): number =>
-  unconfirmed === true ? Number.POSITIVE_INFINITY : eniPlaces - foreignEnis;
+/** ENIs that the type allows us. Those of others are not taken off: a survey may show one that is leaving, or is late, and ours would serve nobody for it. */
+export const placesOf = ({ eniPlaces, unconfirmed }: EniFactoryContext): number =>
+  unconfirmed === true ? Number.POSITIVE_INFINITY : eniPlaces;
 
 export function policyOf(context: EniFactoryContext): PlacementPolicy {
   const {

@@ -271,7 +271,8 @@ function checkHaste({ context }: Factory, fault: Fault): void {
   const small = opened
     .filter((eni) => eni.own !== true)
     .slice(0, -1)
-    .find((eni) => eni.arriving < eni.limit);
+    // Whoever comes at that very moment, and after its call was made, waits there all the same.
+    .find((eni) => eni.arriving < eni.limit && eni.queued < eni.limit);
   if (small !== undefined && !scarce)
     fault(
       '9',
