@@ -10,11 +10,11 @@ import { isUnused } from './shed-plan.ts';
 
 const held = ({ counts, queued }: EniSummary): number => counts.offered + counts.bound + counts.reserved + queued;
 
-/** Slots of ENIs that are too many; only ours, since others may not be given back. */
+/** Slots of ENIs that are too many; only ours, since others may not be given back, and one that somebody puts here, or takes away, makes none of ours too many. */
 export function surplusSlots(enis: readonly EniSummary[], places: number): ReadonlySet<number> {
-  const attached = enis.filter(({ phase }) => phase === 'ready' || phase === 'holding');
+  const attached = enis.filter(({ ours, phase }) => ours && (phase === 'ready' || phase === 'holding'));
   const tooMany = Math.max(0, attached.length - Math.max(0, places));
-  const first = attached.filter(({ ours }) => ours).sort((a, b) => held(a) - held(b) || b.slot - a.slot);
+  const first = [...attached].sort((a, b) => held(a) - held(b) || b.slot - a.slot);
   return new Set(first.slice(0, tooMany).map(({ slot }) => slot));
 }
 
