@@ -21,7 +21,7 @@ export type Witnesses = {
   /** Sandboxes whose release is on disk, and that the host may not have been cleared of yet. */
   readonly left: ReadonlyMap<SandboxKey, unknown>;
   readonly pods: readonly HostPod[];
-  /** Addresses that are kept for pods that come back. */
+  /** Addresses of both families that are kept for pods that come back. */
   readonly reserved?: ReadonlySet<string>;
   /** The store holds all that it should. */
   readonly whole: boolean;
@@ -52,11 +52,13 @@ export function rebuild(witnesses: Witnesses): Rebuilt {
   const named = new Set(leases.flatMap((lease) => lease.grant.address.ipv6 ?? []));
   for (const eni of enis) {
     // Which IPv6 a pod of a lost record has cannot be told either: as many as there are IPv4 are held back with them.
-    const loose = eni.ipv6.filter((ip) => !named.has(ip) && !podAt.has(ip) && !released.has(ip)).sort();
+    const loose = eni.ipv6.filter((ip) => ![named, podAt, released, reserved].some((all) => all.has(ip))).sort();
     for (const ipv4 of eni.ipv4) {
       if (leasedOn.has(`${eni.eniId} ${ipv4}`)) continue;
       const pod = podAt.get(ipv4) ?? null;
-      const ipv6 = pod?.ips.find((ip) => eni.ipv6.includes(ip)) ?? null;
+      // Of a pod that the host has at two addresses, as between two lives of it, each IPv6 is one lease's.
+      const ipv6 = pod?.ips.find((ip) => eni.ipv6.includes(ip) && !named.has(ip)) ?? null;
+      if (ipv6 !== null) named.add(ipv6);
       const binding = bindingOf(eni, pod?.routeTable ?? null);
       const backHeld = (with6 = ipv6): void => void heldBack.push(heldBackLease(ipv4, with6, binding, nowMs));
       if (leased.has(ipv4)) {

@@ -126,7 +126,7 @@ export function recoverLogic(hands: RecoverHands) {
       released: coolUntilMs,
       left,
       pods,
-      reserved: new Set(reservations.keys()),
+      reserved: new Set([...reservations.values()].flatMap(({ address }) => halvesOf(address))),
       whole,
       bootId,
       nowMs: clock.nowMs(),

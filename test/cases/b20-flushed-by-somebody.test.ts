@@ -45,7 +45,14 @@ function flush(runtime: Runtime, enis: readonly Device[]): void {
     .split('\n')
     .map((line) => Number(/^(\d+):/.exec(line)?.[1] ?? 0))
     .filter((priority) => priority > 1_000 && priority < 32_766);
-  for (const priority of rules) onNode(runtime, 'rule', 'del', 'priority', `${priority}`);
+  for (const priority of rules) {
+    try {
+      onNode(runtime, 'rule', 'del', 'priority', `${priority}`);
+    } catch (error) {
+      // A DEL beside us may have taken the last one meanwhile.
+      if (!/No such file/.test(String(error))) throw error;
+    }
+  }
   for (const { device, routeTable } of enis) {
     onNode(runtime, 'route', 'flush', 'table', `${routeTable}`);
     onNode(runtime, 'link', 'set', device, 'down');
