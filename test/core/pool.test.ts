@@ -2,6 +2,7 @@ import t from 'tap';
 import type { Counts } from '../../src/core/address-book.ts';
 import type { EniSummary } from '../../src/core/eni-summary.ts';
 import { noHolds } from '../../src/core/holds.ts';
+import { surplusSlots } from '../../src/core/over-quota.ts';
 import type { PlacementPolicy } from '../../src/core/placement.ts';
 import { type PoolTotals, poolMove, sameTotals, totalsOf } from '../../src/core/pool.ts';
 import { shedPlan as plan } from '../../src/core/shed-plan.ts';
@@ -207,3 +208,13 @@ t.test('pool: an ENI that was said to be full has no room for a while', async (t
   t.equal(totalsOf(view([eni(0, { bound: 2 })]), full, 0).room, 0);
   t.equal(totalsOf(view([eni(0, { bound: 2 })]), full, 5).room, 4);
 });
+
+t.test(
+  'quota: of our own ENIs those with the fewest pods are too many, and one that others put here makes none so',
+  (t) => {
+    const enis = [eni(0, { bound: 3 }), eni(1, { bound: 1 }), eni(2, { bound: 2 }, { ours: false })];
+    t.strictSame([...surplusSlots(enis, 1)], [1]);
+    t.strictSame([...surplusSlots(enis, 2)], []);
+    t.end();
+  },
+);
