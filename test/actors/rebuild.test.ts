@@ -1,0 +1,29 @@
+import t from 'tap';
+import { rebuild } from '../../actors/rebuild.ts';
+import type { CloudEni, EniBinding } from '../../src/core/eni.ts';
+
+type Asked = Parameters<typeof rebuild>[0];
+const eni = { eniId: 'eni-1', mac: '00:16:3e:00:00:01', ipv4: ['10.0.0.6', '10.0.0.7'], ipv6: ['fd00::3'] };
+const pod = { sandbox: { containerId: 's', ifName: 'eth0', pod: { namespace: 'ns', name: 'p', uid: null } } };
+/** What is not looked at is left out. */
+const witnesses = (ips: readonly string[], reserved: readonly string[]): Asked =>
+  ({
+    ...{ enis: [eni as unknown as CloudEni], leases: [], released: new Map(), left: new Map(), whole: false },
+    pods: ips.length === 0 ? [] : [{ ...pod, ips, routeTable: 1001 }],
+    ...{ reserved: new Set(reserved), bootId: 'b', nowMs: 0, bindingOf: () => ({}) as EniBinding },
+  }) as unknown as Asked;
+const ipv6Of = (asked: Asked): readonly (string | null)[] => {
+  const { rebuilt, heldBack } = rebuild(asked);
+  return [...rebuilt, ...heldBack].map(({ grant }) => grant.address.ipv6).filter((ip) => ip !== null);
+};
+
+t.test('rebuild: of a pod that the host has at two addresses its IPv6 is one lease’s (seed 1304)', (t) => {
+  t.strictSame(ipv6Of(witnesses(['10.0.0.6', '10.0.0.7', 'fd00::3'], [])), ['fd00::3']);
+  t.end();
+});
+
+t.test('rebuild: an IPv6 that is kept for a pod goes with no address that nobody can name', (t) => {
+  t.strictSame(ipv6Of(witnesses([], ['10.0.0.7', 'fd00::3'])), []);
+  t.strictSame(ipv6Of(witnesses([], [])), ['fd00::3'], 'as any other does');
+  t.end();
+});
