@@ -1,6 +1,7 @@
 import t from 'tap';
 import { rebuild } from '../../actors/rebuild.ts';
-import type { CloudEni, EniBinding } from '../../src/core/eni.ts';
+import type { CloudEni } from '../../src/core/eni.ts';
+import type { EniBinding } from '../../src/core/lease.ts';
 
 type Asked = Parameters<typeof rebuild>[0];
 const eni = { eniId: 'eni-1', mac: '00:16:3e:00:00:01', ipv4: ['10.0.0.6', '10.0.0.7'], ipv6: ['fd00::3'] };
