@@ -71,7 +71,8 @@ export type SeenEnis = {
 export type RecoverInput = { readonly facts: NodeFacts; readonly settings: Settings; readonly seen: SeenEnis | null };
 
 export type NodeInput = {
-  readonly settings: Settings /** Prefix of the tokens of this process's cloud calls. */;
+  readonly settings: Settings;
+  /** Prefix of the tokens of this process's cloud calls. */
   readonly token: string;
 };
 
@@ -85,6 +86,11 @@ export type NodeContext = NodeInput & {
   readonly recalled: boolean;
   readonly nowMs: number;
   readonly failures: number;
+  /**
+   * How often the ENIs' actors were made anew, the truth having come after what was remembered: the calls of each making have names of
+   * their own, since the cloud answers a ClientToken that it knows with what it gave then, which may be gone.
+   */
+  readonly makings: number;
   /** What the node waits for; empty when it serves. */
   readonly missing: readonly string[];
 };
@@ -191,6 +197,7 @@ export const nodeMachine = setup({
     recalled: false,
     nowMs: 0,
     failures: 0,
+    makings: 0,
     missing: ['metadata and cloud'],
   }),
   initial: 'starting',
@@ -274,6 +281,7 @@ export const nodeMachine = setup({
       },
     },
     running: {
+      entry: assign({ makings: ({ context }) => context.makings + 1 }),
       invoke: [
         {
           src: 'leases',
@@ -436,7 +444,7 @@ function poolInput(context: NodeContext): IdlePoolInput {
 }
 
 function factoryInput(context: NodeContext): EniFactoryInput {
-  const { settings, recovered, nowMs, token } = context;
+  const { settings, recovered, nowMs, token, makings } = context;
   const facts = factsOf(context);
   const { eniPlaces, ipv4PerEni, seed } = facts;
   return {
@@ -448,7 +456,7 @@ function factoryInput(context: NodeContext): EniFactoryInput {
     dual: settings.ipStack === 'dual',
     seed,
     mtu: settings.mtu,
-    token,
+    token: `${token}-${makings}`,
     adopted: recovered?.enis ?? [],
     unconfirmed: recovered?.unconfirmed === true,
     readOnly: settings.readOnly,

@@ -1,5 +1,13 @@
 import t from 'tap';
-import type { AnyMachineSnapshot } from 'xstate';
+import {
+  type AnyEventObject,
+  type AnyMachineSnapshot,
+  createActor,
+  fromCallback,
+  fromPromise,
+  SimulatedClock,
+  waitFor,
+} from 'xstate';
 import { EnactorError } from '../../src/core/errors.ts';
 import { defaultSettings } from '../../src/core/settings.ts';
 import { type NodeContext, nodeMachine } from '../../statecharts/node.ts';
@@ -140,3 +148,44 @@ t.test('node: what is remembered is served until the truth is known, and nobody 
   t.same(new Set(serving.filter(({ vertex }) => !/^(running\.serving|recovering)/.test(vertex.state))), new Set());
   for (const { edge } of serving) t.not(contextOf(edge.after).recovered?.unconfirmed, true);
 });
+
+t.test(
+  'node: ENIs whose actors are made anew call the cloud under new names, since it answers an old one as it did then',
+  async (t) => {
+    const tokens: string[] = [];
+    const idle = fromCallback(() => {});
+    const factory = fromCallback<AnyEventObject, { token: string }>(({ input }) => {
+      tokens.push(input.token);
+    });
+    const remembered = { facts, recovered: { ...found, unconfirmed: true } };
+    let recoveries = 0;
+    const promises = {
+      identify: fromPromise(async () => at(facts)),
+      recover: fromPromise(async () => {
+        recoveries += 1;
+        if (recoveries === 1) throw broken[0];
+        return at(found);
+      }),
+      recall: fromPromise(async () => at(remembered)),
+      look: fromPromise(async () => at({ askedMs: 0, attached: [], tagged: [], byId: [] })),
+      quiet: fromPromise(async () => {}),
+    };
+    const supervisors = { leases: idle, idlePool: idle, kernelKeeper: idle, cloudKeeper: idle, garbageCollector: idle };
+    const actors = { ...promises, ...supervisors, eniFactory: factory } as unknown as Parameters<
+      typeof nodeMachine.provide
+    >[0]['actors'];
+    const clock = new SimulatedClock();
+    const node = createActor(nodeMachine.provide({ actors: actors ?? {} }), {
+      clock,
+      input: { settings: { ...defaultSettings, nodeName: 'n' }, token: 't' },
+    }).start();
+    const serves = waitFor(node, (snapshot) => snapshot.matches({ running: 'serving' }), { timeout: 20_000 });
+    await waitFor(node, (snapshot) => snapshot.matches({ running: { degraded: 'backingOff' } }), { timeout: 20_000 });
+    clock.increment(defaultSettings.callTimeoutMs);
+    await serves;
+    node.stop();
+    t.equal(tokens.length, 2, 'from memory, then from the truth');
+    t.equal(new Set(tokens).size, 2);
+    for (const token of tokens) t.match(token, /^t-/);
+  },
+);
