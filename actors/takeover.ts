@@ -5,9 +5,8 @@
  * the cloud has the address on the ENI that the record names; whether it still is a pod the garbage collector asks the API server, as of any. An
  * address that a record keeps for a pod without a sandbox is kept on, if the API server says that no pod uses it. Pure.
  *
- * Old versions wrote down no container id. Such a pod's sandbox has a name of our own, and its DEL is recognised by the path of its namespace
- * (`unnamedContainerId`); where there is none either, the collector ends its lease once pod and device are gone, since a DEL that may be an older
- * sandbox's must not end it.
+ * Old versions wrote down no container id. Such a pod's sandbox has a name of our own (`unnamedContainerId`); by what its DEL is recognised, since one
+ * that may be an older sandbox's must not end it, src/daemon/unnamed-sandbox.ts tells.
  * Source: cases/field P14, P15, cases/bugs B22.
  */
 import type { CloudEni } from '../src/core/eni.ts';

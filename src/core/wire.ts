@@ -67,6 +67,8 @@ export type ReleaseIPRequest = {
   readonly PodUid?: string; // 1002
   /** Where the runtime says its namespace is; absent: it does not know any more. */
   readonly Netns?: string; // 1003
+  /** What that namespace has on the interface, from whoever was asked for it (`Unnamed`). */
+  readonly PodIPs?: readonly string[]; // 1004
 };
 
 export type ReleaseIPReply = {
@@ -78,6 +80,8 @@ export type ReleaseIPReply = {
   /** What the sandbox held, so that the plugin can take its rules away; empty when nothing was known. */
   readonly NetConfs?: readonly NetConf[]; // 1000
   readonly IPType?: number; // 1001
+  /** Nothing was released, and the pod has a sandbox of which nobody wrote down the container id: `PodIPs` would tell whether it is this one. */
+  readonly Unnamed?: boolean; // 1002
 };
 
 export type GetInfoRequest = {
@@ -85,6 +89,9 @@ export type GetInfoRequest = {
   readonly K8sPodNamespace: string;
   readonly K8sPodInfraContainerId: string;
   readonly IfName?: string; // 1000
+  readonly Netns?: string; // 1001
+  /** As at ReleaseIP. */
+  readonly PodIPs?: readonly string[]; // 1002
 };
 
 export type GetInfoReply = {
@@ -94,6 +101,8 @@ export type GetInfoReply = {
   readonly IPv6?: boolean;
   readonly NetConfs?: readonly NetConf[];
   readonly Error?: number;
+  /** The name that the sandbox has for the daemon, where that is not the container id that was asked for. */
+  readonly ContainerId?: string; // 1000
 };
 
 export type EventRequest = {

@@ -10,21 +10,24 @@ import type { Lease } from '../core/lease.ts';
 import { asksForOwnEni } from '../core/own-eni.ts';
 import type { KeptPod } from '../core/pod-copy.ts';
 import { type ReservationRules, reserveMsOf } from '../core/reservation.ts';
-import { DEFAULT_IF_NAME, type PodRef, podKey, unnamedContainerId } from '../core/sandbox.ts';
+import { DEFAULT_IF_NAME, type PodRef, podKey } from '../core/sandbox.ts';
 import { type Shaping, shapingOf } from '../core/shaping.ts';
 import { type EventRequest, IP_TYPE, type IPSet } from '../core/wire.ts';
 import type { Allocator } from '../ports/allocator.ts';
 import type { TerwayBackend } from '../ports/backend.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Kubernetes } from '../ports/kubernetes.ts';
+import type { Sandboxes } from '../ports/sandboxes.ts';
 import { systemClock } from './clock.ts';
 import { netConfOf } from './net-conf.ts';
 import type { PodCopies } from './pod-copies.ts';
 import { podOnThisNode } from './pod-lookup.ts';
+import { meantByDelete, meantSandbox } from './unnamed-sandbox.ts';
 
 export type BackendParts = {
   readonly allocator: Allocator;
   readonly kubernetes: Kubernetes;
+  readonly sandboxes: Sandboxes;
   /** Of pods, beside the API server. */
   readonly copies?: Pick<PodCopies, 'there' | 'gone'>;
   readonly nodeName: string;
@@ -60,7 +63,7 @@ const traced = (trace: string | null): { readonly trace?: string } => (trace ===
 const stack = { IPv4: true, IPv6: false };
 
 export function backendOver(parts: BackendParts): TerwayBackend {
-  const { allocator, kubernetes, nodeName, serviceCidr, reservations, clock = systemClock } = parts;
+  const { allocator, kubernetes, sandboxes, nodeName, serviceCidr, reservations, clock = systemClock } = parts;
   const { ipType = IP_TYPE.eniMultiIp, ownEnis = null } = parts;
   const typeOf = (lease: Lease | null): number => (lease?.sandbox.ownEni === true ? IP_TYPE.vpcEni : ipType);
   // As in the original: a pod that comes back to its address may have been deleted by the time that it is asked for.
@@ -93,9 +96,9 @@ export function backendOver(parts: BackendParts): TerwayBackend {
     },
 
     async ReleaseIP(request, { signal, trace = null }) {
-      const { containerId: told, ifName } = sandboxNameOf(request);
       const pod = { namespace: request.K8sPodNamespace, name: request.K8sPodName, uid: request.PodUid || null };
-      const containerId = knownAs(told, ifName, pod, request.Netns ?? '');
+      const { ifName, ...asked } = { ...sandboxNameOf(request), netns: request.Netns ?? '', ips: request.PodIPs ?? [] };
+      const { containerId, unnamed } = await meantByDelete(allocator, sandboxes, { ...asked, ifName, pod });
       const named = { containerId, ifName, pod, reason: request.Reason ?? '', ...traced(trace) };
       const released = await allocator.release(named, signal);
       return {
@@ -103,14 +106,19 @@ export function backendOver(parts: BackendParts): TerwayBackend {
         IPType: typeOf(released),
         ...stack,
         NetConfs: released === null ? [] : [netConfOf(released, serviceCidr)],
+        ...(released === null && unnamed !== null && { Unnamed: true }),
       };
     },
 
     async GetIPInfo(request) {
-      const { containerId, ifName } = sandboxNameOf(request);
+      const { containerId: told, ifName } = sandboxNameOf(request);
+      const pod = { namespace: request.K8sPodNamespace, name: request.K8sPodName, uid: null };
+      const asked = { containerId: told, ifName, pod, netns: request.Netns ?? '', ips: request.PodIPs ?? [] };
+      const { containerId } = meantSandbox(allocator, asked);
       const lease = allocator.lease(containerId, ifName);
       const confs = lease === null ? [] : [netConfOf(lease, serviceCidr)];
-      return { Success: true, IPType: typeOf(lease), ...stack, NetConfs: confs };
+      const known = containerId === told ? {} : { ContainerId: containerId };
+      return { Success: true, IPType: typeOf(lease), ...stack, NetConfs: confs, ...known };
     },
 
     async RecordEvent(request, { signal }) {
@@ -121,13 +129,6 @@ export function backendOver(parts: BackendParts): TerwayBackend {
       return { Succeed: true };
     },
   };
-
-  /** A sandbox that was taken over without its container id is known by its namespace: by the pod's name alone an older one of it might be meant. */
-  function knownAs(containerId: string, ifName: string, pod: PodRef, netns: string): string {
-    if (netns === '' || allocator.lease(containerId, ifName) !== null) return containerId;
-    const unnamed = allocator.lease(unnamedContainerId(pod), ifName);
-    return unnamed?.sandbox.netns === netns ? unnamed.sandbox.containerId : containerId;
-  }
 
   /** What it sends does not pass the host, so that nothing there can forbid it. Told once, as its address is. */
   function tellOfPolicy(pod: PodRef): void {

@@ -26,6 +26,7 @@ import { EnactorError } from '../core/errors.ts';
 import { HEARTBEAT_PERIOD_MS } from '../core/heartbeat.ts';
 import { OWN_ENI_RESOURCE } from '../core/own-eni.ts';
 import { IP_TYPE } from '../core/wire.ts';
+import type { Sandboxes } from '../ports/sandboxes.ts';
 import type { Store } from '../ports/store.ts';
 import { withAddNotices } from './add-notices.ts';
 import { backendOver } from './backend.ts';
@@ -182,6 +183,7 @@ export async function runDaemon(
       log.info({ node: flags.nodeName, ms: Math.round(performance.now()), ...memory() }, 'daemon started');
       const kubernetes = await connecting;
       const { allocator } = system;
+      const { sandboxes } = world;
       const { nodeName } = flags;
       const ipType = IP_TYPE_OF[config.daemonMode];
       const own = world.serveOwnEnis === null ? {} : { ownEnis: { given: world.serveOwnEnis } };
@@ -191,7 +193,17 @@ export async function runDaemon(
       const notices = new Notices({ kubernetes, clock, log: log.part('notices') });
       const openGate = ({ serviceCidr, settings: reservations }: Config): void => {
         const backend = {
-          ...backendOver({ allocator, kubernetes, copies, nodeName, serviceCidr, reservations, ipType, ...own }),
+          ...backendOver({
+            allocator,
+            kubernetes,
+            sandboxes,
+            copies,
+            nodeName,
+            serviceCidr,
+            reservations,
+            ipType,
+            ...own,
+          }),
           ...nodeService({ allocator, report, status, clock, log, allOwn: ipType === IP_TYPE.vpcEni }),
         };
         gate.open(
@@ -259,7 +271,7 @@ export async function runDaemon(
       void every(READ_ONLY_MS, end, async () => news.tell(report()?.readOnly?.would ?? []));
       void every(POD_COPIES_MS, end, () => copies.tidy());
       void every(HELD_BACK_MS, end, async () => void (await letHeldBackGo(heldBack, end)));
-      await goOn(flags, config, log, system, { ...servers, restoreLock }, end);
+      await goOn(flags, config, log, system, { ...servers, restoreLock, sandboxes }, end);
     } finally {
       ending.abort();
       log.info({ drainMs: DRAIN_MS }, 'daemon stopping');
@@ -290,7 +302,7 @@ async function followGroups(
 
 const waited = (ms: number, end: AbortSignal): Promise<void> => sleep(ms, undefined, { signal: end }).catch(() => {});
 
-type Paths = Pick<Servers, 'restore'> & Pick<Exclusive, 'restoreLock'>;
+type Beside = Pick<Servers, 'restore'> & Pick<Exclusive, 'restoreLock'> & { readonly sandboxes: Sandboxes };
 
 /** Resolves when `end` fires, rejects when the actors are lost, or somebody else has taken a socket's place or the lock. */
 async function goOn(
@@ -298,21 +310,22 @@ async function goOn(
   config: Config,
   log: RootLog,
   system: NodeSystem,
-  paths: Paths,
+  beside: Beside,
   end: AbortSignal,
 ): Promise<void> {
   const failures = [
     system.failed.then((error) => Promise.reject(new EnactorError('internal', `the actors failed: ${error.message}`))),
     // A clean-up of temporary files takes them all; whoever dials finds nobody until they are back.
     every(PATHS_MS, end, async () => {
-      if (paths.restoreLock()) log.warn({ path: flags.lockFile }, 'the lock file was deleted: made and locked anew');
-      for (const path of await paths.restore()) log.warn({ path }, 'the socket was deleted: made anew');
+      if (beside.restoreLock()) log.warn({ path: flags.lockFile }, 'the lock file was deleted: made and locked anew');
+      for (const path of await beside.restore()) log.warn({ path }, 'the socket was deleted: made anew');
     }),
     every(
       PENDING_DELETES_MS,
       end,
       async () => {
-        const done = await carryOutPendingDeletes({ dataDir: flags.dataDir, allocator: system.allocator, log }, end);
+        const parts = { dataDir: flags.dataDir, allocator: system.allocator, sandboxes: beside.sandboxes, log };
+        const done = await carryOutPendingDeletes(parts, end);
         if (done > 0) log.info({ deletions: done }, 'noted deletions carried out');
       },
       system.whenServing(end),

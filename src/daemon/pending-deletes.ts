@@ -13,8 +13,15 @@ import {
 } from '../core/pending-delete.ts';
 import type { Allocator } from '../ports/allocator.ts';
 import type { Log } from '../ports/log.ts';
+import type { Sandboxes } from '../ports/sandboxes.ts';
+import { meantByDelete } from './unnamed-sandbox.ts';
 
-export type PendingDeletesParts = { readonly dataDir: string; readonly allocator: Allocator; readonly log: Log };
+export type PendingDeletesParts = {
+  readonly dataDir: string;
+  readonly allocator: Allocator;
+  readonly sandboxes: Sandboxes;
+  readonly log: Log;
+};
 
 /** One pass over the notes there are; resolves to how many were carried out. Never rejects. */
 export async function carryOutPendingDeletes(parts: PendingDeletesParts, signal: AbortSignal): Promise<number> {
@@ -28,7 +35,11 @@ export async function carryOutPendingDeletes(parts: PendingDeletesParts, signal:
   return done;
 }
 
-async function carryOut({ allocator, log }: PendingDeletesParts, path: string, signal: AbortSignal): Promise<boolean> {
+async function carryOut(
+  { allocator, sandboxes, log }: PendingDeletesParts,
+  path: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   try {
     const note = parsePendingDelete(await readFile(path, 'utf8'));
     if (note === null) {
@@ -41,8 +52,10 @@ async function carryOut({ allocator, log }: PendingDeletesParts, path: string, s
     if (lease !== null && lease.boundAtMs > note.atMs) {
       log.info({ path, pod: podOf(note) }, 'a note of a deletion is older than the lease and is dropped');
     } else {
-      const { containerId, ifName } = note;
+      const { ifName } = note;
       const pod = { namespace: note.podNamespace, name: note.podName, uid: note.podUid };
+      const asked = { containerId: note.containerId, ifName, pod, netns: '', ips: [] };
+      const { containerId } = await meantByDelete(allocator, sandboxes, asked);
       await allocator.release({ containerId, ifName, pod, reason: 'deleted while the daemon was away' }, signal);
     }
     await rm(path, { force: true });

@@ -1,4 +1,7 @@
-/** CHECK: the daemon's lease, prevResult and the kernel agree, and the address is still the node's. Repairs nothing. Source: CNI SPEC 1.1, CHECK. */
+/**
+ * CHECK: the daemon's lease, prevResult and the kernel agree, and the address is still the node's. Repairs nothing. Of a pod that Terway's plugin
+ * made and the daemon has taken over, its objects are what the kernel is asked for (verify-terway-pod.ts). Source: CNI SPEC 1.1, CHECK.
+ */
 import { BackendError } from '../adapters/http/backend-client.ts';
 import { canonicalIp } from '../core/ip.ts';
 import type { Sandbox } from '../core/sandbox.ts';
@@ -19,14 +22,16 @@ export async function check(context: VerbContext): Promise<null> {
   const previous = previousAddresses(configuration.prevResult);
   const pod = datapath.open(sandbox.netns);
   try {
-    const wanted = await leased(context, sandbox);
+    const { wanted, knownAs } = await leased(context, sandbox);
     const unlisted = wanted.ips.find((ip) => !previous.includes(ip));
     if (unlisted !== undefined) throw missing(`address ${unlisted} of the lease in prevResult`);
     const absent = pod.verify(wanted);
     if (absent !== null) throw missing(absent);
-    const [problem] = await context.daemon.problems(sandbox, context.signal).catch((error: unknown) => {
-      throw context.signal.aborted ? cniErrorOf(context.signal.reason) : daemonFailure(error, 'Check');
-    });
+    const [problem] = await context.daemon
+      .problems({ ...sandbox, containerId: knownAs }, context.signal)
+      .catch((error: unknown) => {
+        throw context.signal.aborted ? cniErrorOf(context.signal.reason) : daemonFailure(error, 'Check');
+      });
     if (problem !== undefined) throw missing(problem);
     return null;
   } finally {
@@ -34,14 +39,16 @@ export async function check(context: VerbContext): Promise<null> {
   }
 }
 
-async function leased(context: VerbContext, sandbox: Sandbox): Promise<PodWanted> {
-  const reply: GetInfoReply = await context.daemon.info(sandbox, context.signal).catch((error: unknown) => {
+async function leased(context: VerbContext, sandbox: Sandbox): Promise<{ wanted: PodWanted; knownAs: string }> {
+  const found = context.datapath.terwayAddresses(sandbox);
+  const reply: GetInfoReply = await context.daemon.info(sandbox, context.signal, found).catch((error: unknown) => {
     if (context.signal.aborted) throw cniErrorOf(context.signal.reason);
     if (error instanceof BackendError && error.code === 'not_found') return {};
     throw daemonFailure(error, 'GetIPInfo');
   });
   if ((reply.NetConfs ?? []).length === 0) throw missing(`lease of container ${sandbox.containerId}`);
-  return wantedFrom(reply, sandbox, context.configuration);
+  const wanted = wantedFrom(reply, sandbox, context.configuration);
+  return { wanted, knownAs: reply.ContainerId || sandbox.containerId };
 }
 
 function previousAddresses(prevResult: unknown): string[] {

@@ -64,8 +64,15 @@ export class DaemonCalls {
     return this.#whileRefused(() => this.#client.call('AllocIP', request, options), signal);
   }
 
-  release(sandbox: Sandbox, reason: string, signal?: AbortSignal): Promise<ReleaseIPReply> {
+  /** `ips`: what was found in its namespace; the daemon asks for it where it knows the sandbox by nothing else. */
+  release(
+    sandbox: Sandbox,
+    reason: string,
+    signal?: AbortSignal,
+    ips: readonly string[] = [],
+  ): Promise<ReleaseIPReply> {
     const request = {
+      ...(ips.length > 0 && { PodIPs: ips }),
       ...podOf(sandbox),
       Reason: reason,
       IfName: sandbox.ifName,
@@ -77,8 +84,10 @@ export class DaemonCalls {
     return this.#whileRefused(() => this.#client.call('ReleaseIP', request, options), signal);
   }
 
-  info(sandbox: Sandbox, signal: AbortSignal): Promise<GetInfoReply> {
-    const request = { ...podOf(sandbox), IfName: sandbox.ifName };
+  /** `ips`: as at release. */
+  info(sandbox: Sandbox, signal: AbortSignal, ips: readonly string[] = []): Promise<GetInfoReply> {
+    const found = ips.length > 0 && { PodIPs: ips };
+    const request = { ...podOf(sandbox), IfName: sandbox.ifName, Netns: sandbox.netns, ...found };
     const options = { timeoutMs: this.#limits.infoMs, signal };
     return this.#whileRefused(() => this.#client.call('GetIPInfo', request, options), signal);
   }

@@ -7,6 +7,7 @@
  */
 import { BackendError } from '../adapters/http/backend-client.ts';
 import type { Sandbox } from '../core/sandbox.ts';
+import type { ReleaseIPReply } from '../core/wire.ts';
 import { CNI_CODE, cniErrorOf } from './cni-error.ts';
 import { daemonFailure } from './daemon-calls.ts';
 import { writeDeletionNote } from './deletion-notes.ts';
@@ -15,6 +16,7 @@ import { readPodArgs } from './pod-args.ts';
 import type { Held } from './pod-datapath.ts';
 import { refuseOwnNetns, sandboxOf, type VerbContext } from './verb.ts';
 
+const REASON = 'normal release';
 const NOTHING: Held = { ips: [], macs: null };
 
 /** Prints nothing. Throws CniError. */
@@ -37,9 +39,9 @@ export async function del(context: VerbContext): Promise<null> {
 
 /** What the sandbox held, as far as the daemon knows. */
 async function release(context: VerbContext, sandbox: Sandbox): Promise<Held> {
-  const { daemon, configuration, log, nowMs, signal } = context;
+  const { configuration, datapath, log, nowMs } = context;
   try {
-    const reply = await daemon.release(sandbox, 'normal release', signal);
+    const reply = await released(context, sandbox);
     const macs = ownMacsIn(reply, sandbox.ifName);
     // The runtime itself names the namespace: a physical device of that name in it is the pod's, also one that the daemon's mode knows nothing of.
     return { ips: addressesIn(reply, sandbox.ifName), macs: macs.length === 0 ? null : macs };
@@ -49,8 +51,16 @@ async function release(context: VerbContext, sandbox: Sandbox): Promise<Held> {
     if (!SILENT.includes(error.code)) throw daemonFailure(error, 'ReleaseIP');
     writeDeletionNote(configuration.dataDir, sandbox, nowMs());
     log.warn({ error: error.message, containerId: sandbox.containerId }, 'deletion noted for the daemon');
-    return NOTHING;
+    // Of our own the devices bear what is needed.
+    return { ...NOTHING, ips: datapath.terwayAddresses(sandbox) };
   }
+}
+
+/** A sandbox that the daemon took over without its container id is known by what its namespace has, which only we can see. */
+async function released({ daemon, datapath, signal }: VerbContext, sandbox: Sandbox): Promise<ReleaseIPReply> {
+  const reply = await daemon.release(sandbox, REASON, signal);
+  const ips = reply.Unnamed === true ? datapath.terwayAddresses(sandbox) : [];
+  return ips.length === 0 ? reply : await daemon.release(sandbox, REASON, signal, ips);
 }
 
 /** Nobody answered, or nobody will in time. A note about what was done after all does no harm. */

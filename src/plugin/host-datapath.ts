@@ -5,6 +5,7 @@ import { isOwnNetns, PodNamespace } from '../adapters/datapath/pod-namespace.ts'
 import { PodNetwork } from '../adapters/datapath/pod-network.ts';
 import { POD_GATEWAY } from '../adapters/datapath/pod-plan.ts';
 import { sandboxDevice } from '../adapters/datapath/sandbox-device.ts';
+import { terwayAddressesIn } from '../adapters/datapath/verify-terway-pod.ts';
 import { forgetConnections } from '../adapters/netlink/connections.ts';
 import type { Libc } from '../adapters/netlink/libc.ts';
 import type { Sandbox } from '../core/sandbox.ts';
@@ -19,6 +20,7 @@ export function hostDatapath(libc: Libc): PodDatapath {
     gateway: POD_GATEWAY,
     isOwnNetns,
     open: (netns) => openPod(libc, kinds, netns),
+    terwayAddresses: (sandbox) => addressesByTerway(libc, sandbox),
     detach: (sandbox, held) => {
       leave(libc, kinds, sandbox, held.macs);
       forgetQuietly(libc, network.detach(sandbox, held.ips));
@@ -35,6 +37,20 @@ function forgetQuietly(libc: Libc, ips: readonly string[]): void {
     forgetConnections(libc, ips);
   } catch {
     // See above.
+  }
+}
+
+function addressesByTerway(libc: Libc, sandbox: Sandbox): readonly string[] {
+  if (sandbox.netns === '' || isOwnNetns(sandbox.netns)) return [];
+  try {
+    const namespace = new PodNamespace(libc, sandbox.netns);
+    try {
+      return terwayAddressesIn(libc, sandbox, namespace.netlink);
+    } finally {
+      namespace.close();
+    }
+  } catch {
+    return []; // no namespace, or none that tells anything
   }
 }
 
@@ -86,8 +102,8 @@ function asMade(wanted: PodWanted, { netlink }: PodNamespace): PodWanted {
   if (wanted.connection.kind === 'exclusive') return wanted;
   const { sandbox } = wanted;
   const link = netlink.linkByName(sandbox.ifName);
-  const byPair = link?.kind === 'veth' && link.mac === sandboxDevice(sandbox).podMac;
-  return byPair ? { ...wanted, connection: { kind: 'veth' } } : wanted;
+  // No slave of an ENI is a veth. One that Terway's plugin made bears no mark of ours.
+  return link?.kind === 'veth' ? { ...wanted, connection: { kind: 'veth' } } : wanted;
 }
 
 function openNamespace(libc: Libc, netns: string): PodNamespace {

@@ -47,6 +47,11 @@ export interface PodDatapath {
   isOwnNetns(path: string): boolean;
   /** Holds the namespace until closed. Throws CniError 8 when it cannot be entered. */
   open(netns: string): OpenPod;
+  /**
+   * The addresses in the sandbox's namespace, if Terway's plugin has connected it: its interface's other end has the pod's name here and no mark of ours.
+   * Of any other, and of a namespace that is gone, none. Changes nothing and never throws.
+   */
+  terwayAddresses(sandbox: Sandbox): readonly string[];
   /** Takes away what the sandbox has on the host and in its namespace. Nothing there is success. Throws on anything else. */
   detach(sandbox: Sandbox, held: Held): void;
 }

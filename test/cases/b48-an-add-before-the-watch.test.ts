@@ -16,7 +16,7 @@ import type { AllocIPRequest } from '../../src/core/wire.ts';
 import { backendOver } from '../../src/daemon/backend.ts';
 import { PodCopies } from '../../src/daemon/pod-copies.ts';
 import { parsePodArgs } from '../../src/plugin/pod-args.ts';
-import { FakeAllocator } from '../daemon/fakes.ts';
+import { allThere, FakeAllocator } from '../daemon/fakes.ts';
 import { type Cluster, cluster, until } from '../lab/apiserver/client.ts';
 import { sped } from './speed.ts';
 
@@ -55,7 +55,16 @@ async function scene(t: Test) {
     return following;
   });
   const reservations = { reserveMs: 60_000, statefulKinds: [] };
-  const backend = backendOver({ allocator, kubernetes, copies, nodeName: NODE, serviceCidr: null, reservations });
+  const sandboxes = allThere;
+  const backend = backendOver({
+    allocator,
+    kubernetes,
+    sandboxes,
+    copies,
+    nodeName: NODE,
+    serviceCidr: null,
+    reservations,
+  });
   /** Its uid. */
   const create = async (name: string, { nodeName = NODE, hostNetwork = false, annotations, labels }: Given = {}) => {
     const metadata = { name, ...(annotations && { annotations }), ...(labels && { labels }) } as object;

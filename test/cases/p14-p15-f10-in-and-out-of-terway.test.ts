@@ -75,19 +75,42 @@ const podsOf = ({ leases }: NodeReport) => leases.filter(({ sandbox }) => !isHel
 
 const start = (here: Machine): DaemonRun => here.start({ jsonSocket: socket, lockFile: LOCK });
 
-/** Its runtime stops it: DEL, then its namespace goes, then the API server’s object. */
-async function end(t: Test, here: Machine, pod: TerwayPod): Promise<void> {
-  const { exitCode, stdout } = await del(here, pod.containerId, pod.name, pod.namespace.path);
+/**
+ * Its runtime stops it: DEL, then its namespace goes, then the API server’s object. `late`: the namespace is gone before, so that the runtime knows
+ * no path of it any more. Either way the lease ends with the DEL: the collector could not, while the API server has the pod.
+ */
+async function end(t: Test, here: Machine, daemon: DaemonRun, pod: TerwayPod, late: boolean): Promise<void> {
+  if (late) pod.namespace.remove();
+  const { exitCode, stdout } = await del(here, pod.containerId, pod.name, late ? '' : pod.namespace.path);
   if (exitCode !== 0 || stdout !== '') t.fail(`DEL of ${pod.name}: ${exitCode} ${stdout}`);
-  // What v1.0.10 wrote down does not tell whether this is the DEL of that sandbox.
-  if (pod.layout !== 'v1.0.10') {
-    const veth = hostVethName({ namespace: 'default', name: pod.name }, 'eth0');
-    if (ip('-o', 'link').includes(veth)) t.fail(`${pod.name}: its device is there yet`);
-    const rules = about([pod.ip]).filter((line) => !line.startsWith('100:'));
-    if (rules.length > 0) t.fail(`${pod.name}: ${rules.join(', ')}`);
-  }
-  pod.namespace.remove();
+  const veth = hostVethName({ namespace: 'default', name: pod.name }, 'eth0');
+  if (ip('-o', 'link').includes(veth)) t.fail(`${pod.name}: its device is there yet`);
+  const rules = about([pod.ip]).filter((line) => !line.startsWith('100:'));
+  if (rules.length > 0) t.fail(`${pod.name}: ${rules.join(', ')}`);
+  const leased = podsOf(await daemon.report()).filter(({ sandbox }) => sandbox.pod.name === pod.name);
+  if (leased.length > 0) t.fail(`${pod.name}: its lease is there yet`);
+  if (!late) pod.namespace.remove();
   here.removePod(pod.name);
+}
+
+/** As libcni calls it, with the result that Terway’s plugin once printed: exit code 0, or what is missing. */
+async function check(here: Machine, { containerId, name, namespace, ip: address }: TerwayPod): Promise<unknown> {
+  const env = {
+    CNI_COMMAND: 'CHECK',
+    CNI_CONTAINERID: containerId,
+    CNI_NETNS: namespace.path,
+    CNI_IFNAME: 'eth0',
+    CNI_PATH: here.dir,
+  };
+  const conf = { cniVersion: '1.0.0', name: 'enactor', type: 'enactor-cni', daemonSocket: socket };
+  const prevResult = {
+    cniVersion: '1.0.0',
+    interfaces: [{ name: 'eth0', sandbox: containerId }],
+    ips: [{ address: `${address}/24`, gateway: '192.168.0.253', interface: 0 }],
+  };
+  const stdin = JSON.stringify({ ...conf, dataDir: here.paths.dataDir, prevResult });
+  const ran = await startPlugin(null, { env: { ...env, CNI_ARGS: argsOf(name) }, stdin, plugin: PLUGIN });
+  return ran.exitCode === 0 ? 0 : (ran.json() as { msg: string }).msg;
 }
 
 async function added(
@@ -179,6 +202,10 @@ t.test('P14, P15, F10: in and out of Terway', async (t) => {
     t.equal(late.exitCode, 0, `${layout}: a late DEL of the sandbox before`);
     t.match(ip('route', 'get', rebuilt.ip), /dev cali/, 'costs the pod nothing');
     ip('rule', 'add', 'from', `${rebuilt.ip}/32`, 'lookup', '77', 'priority', '100');
+    t.equal(await check(here, rebuilt), 0, `${layout}: CHECK finds all that the pod needs`);
+    rebuilt.namespace.ip('route', 'del', 'default');
+    t.match(await check(here, rebuilt), /missing: default route via 169.254.1.1/, 'and says what it lacks');
+    rebuilt.namespace.ip('route', 'add', 'default', 'via', '169.254.1.1', 'dev', 'eth0', 'onlink');
   }
   t.equal(podsOf(await daemon.report()).length, pods.length + fresh.length, 'nor is it given up by the daemon');
 
@@ -187,10 +214,11 @@ t.test('P14, P15, F10: in and out of Terway', async (t) => {
   const ended = [...pods.filter((pod) => pod.layout !== 'current'), sticky, ...others];
   await Promise.all(
     [0, 1, 2, 3].map(async (turn) => {
-      for (const pod of ended.filter((_, at) => at % 4 === turn)) await end(t, here, pod);
+      for (const pod of ended.filter((_, at) => at % 4 === turn))
+        await end(t, here, daemon, pod, pod.name.endsWith('-7'));
     }),
   );
-  await daemon.until(async () => podsOf(await daemon.report()).length === live.length + fresh.length);
+  t.equal(podsOf(await daemon.report()).length, live.length + fresh.length, 'each lease ended with its DEL');
   const gone = ended.map((pod) => pod.ip);
   const left = () => about(gone).map((line) => line.split(':')[0]);
   await daemon.until(async () => left().length === 2);

@@ -3,7 +3,7 @@ import { EnactorError } from '../../src/core/errors.ts';
 import { defaultSettings } from '../../src/core/settings.ts';
 import { IP_TYPE } from '../../src/core/wire.ts';
 import { backendOver } from '../../src/daemon/backend.ts';
-import { FakeAllocator, FakeKubernetes, podP } from './fakes.ts';
+import { allThere, FakeAllocator, FakeKubernetes, podP } from './fakes.ts';
 import { leaseOf } from './lease-of.ts';
 
 const call = { signal: new AbortController().signal, untilMs: 99_000 };
@@ -28,6 +28,7 @@ function node() {
     backend: backendOver({
       allocator,
       kubernetes,
+      sandboxes: allThere,
       nodeName: 'node-1',
       serviceCidr,
       reservations: defaultSettings,
@@ -208,6 +209,7 @@ t.test(
     const parts = {
       allocator,
       kubernetes,
+      sandboxes: allThere,
       nodeName: 'node-1',
       serviceCidr: null,
       reservations: defaultSettings,
@@ -250,6 +252,7 @@ t.test(
     const parts = {
       allocator,
       kubernetes,
+      sandboxes: allThere,
       nodeName: 'node-1',
       serviceCidr: null,
       reservations: defaultSettings,

@@ -2,6 +2,7 @@ import type { Lease } from '../../src/core/lease.ts';
 import { sandboxKey } from '../../src/core/sandbox.ts';
 import type { AllocateRequest, Allocator, ReleaseRequest } from '../../src/ports/allocator.ts';
 import type { KubeEvent, Kubernetes, Pod } from '../../src/ports/kubernetes.ts';
+import type { Sandboxes } from '../../src/ports/sandboxes.ts';
 import { leaseOf } from './lease-of.ts';
 
 /** Grants everything at once and remembers what it was asked. */
@@ -31,6 +32,9 @@ export class FakeAllocator implements Allocator {
     return this.leases.get(sandboxKey({ containerId, ifName })) ?? null;
   }
 }
+
+/** A host on which every sandbox is there. */
+export const allThere: Sandboxes = { isThere: async () => true };
 
 export const podP: Pod = {
   namespace: 'default',

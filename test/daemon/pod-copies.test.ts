@@ -10,7 +10,7 @@ import type { Pod } from '../../src/ports/kubernetes.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { FakeKubernetes } from '../../src/simulation/fake-kubernetes.ts';
 import { settle } from '../../src/simulation/virtual-clock.ts';
-import { FakeAllocator, podP } from './fakes.ts';
+import { allThere, FakeAllocator, podP } from './fakes.ts';
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const podS: Pod = { ...podP, name: 's-0', uid: 'uid-s', ownerKind: 'StatefulSet' };
@@ -34,7 +34,15 @@ async function rig(disk: MemoryDisk = new Map(), store: Store = memoryStore(disk
     },
   };
   const allocator = new FakeAllocator();
-  const parts = { allocator, kubernetes, copies, nodeName: 'node-1', serviceCidr: null, reservations: defaultSettings };
+  const parts = {
+    allocator,
+    kubernetes,
+    sandboxes: allThere,
+    copies,
+    nodeName: 'node-1',
+    serviceCidr: null,
+    reservations: defaultSettings,
+  };
   const backend = backendOver(parts);
   let sandboxes = 0;
   const add = ({ namespace, name, uid }: Pod, named = true) => {

@@ -121,6 +121,7 @@ test('ipvlan: a pod that got a pair instead, and its node, are told what is no l
       datapath: () => ({
         gateway: { 4: '169.254.1.1', 6: 'fe80::1' },
         isOwnNetns: () => false,
+        terwayAddresses: () => [],
         open: () => ({
           hasInterface: () => false,
           isMade: () => false,

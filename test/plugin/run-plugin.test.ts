@@ -16,6 +16,7 @@ function portsOf(bench: Bench, command: string, done: string[], fail: string | n
   const datapath: PodDatapath = {
     gateway: { 4: '169.254.1.1', 6: 'fe80::1' },
     isOwnNetns: () => false,
+    terwayAddresses: () => [],
     open: () => ({
       hasInterface: () => false,
       isMade: () => false,

@@ -22,6 +22,7 @@ import { type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
 import { ALL_RP_FILTER, deviceSysctl, ensureSysctls, notStrict, readSysctl, type Sysctl } from './sysctl.ts';
 import { terwayVethOf } from './terway-pod.ts';
 import { firstMissing } from './verify-pod.ts';
+import { firstMissingOfTerway, terwayHostEnd } from './verify-terway-pod.ts';
 
 export type Attached = { readonly hostName: string; readonly hostMac: string; readonly podMac: string };
 
@@ -104,6 +105,8 @@ export class PodNetwork {
   verify(plan: PodPlan, namespace: PodNamespace): string | null {
     const host = new Netlink(this.#libc);
     try {
+      const terways = findHostVeth(host, plan.device) === null ? terwayHostEnd(plan, host) : null;
+      if (terways !== null) return firstMissingOfTerway(plan, terways, host, namespace.netlink);
       return firstMissing(plan, host, namespace.netlink);
     } finally {
       host.close();

@@ -21,10 +21,14 @@ export function terwayVethOf(
   links: readonly Link[],
   routesTo: (ip: string) => readonly Route[],
 ): Link | null {
-  const [byPod] = device.hostNames;
-  const link = links.find((each) => each.kind === 'veth' && each.name === byPod && isUnmarked(each));
+  const link = links.find((each) => isTerwayEnd(each, device));
   if (link === undefined) return null;
   return ips.some((ip) => routesTo(ip).some((route) => leads(route, ip, link))) ? link : null;
+}
+
+/** By the pod's name and the lack of our mark. Ours bear one from the first moment in which they have a route. */
+export function isTerwayEnd({ kind, name, alias }: Link, { hostNames }: Pick<SandboxDevice, 'hostNames'>): boolean {
+  return kind === 'veth' && name === hostNames[0] && (alias === null || !alias.startsWith(ALIAS_MARK));
 }
 
 /** By a route to this address alone, in the main table or one of an ENI. */
@@ -71,6 +75,3 @@ function isAboutOne({ source, destination, mark, narrower, table }: Rule): boole
 const addressIn = ({ source, destination }: Rule): string | null => (source ?? destination)?.ip ?? null;
 
 const isOne = (prefix: Rule['source']): boolean => prefix !== null && prefix.prefix === hostPrefix(prefix.ip).prefix;
-
-/** Ours bear one from the first moment in which they have a route. */
-const isUnmarked = ({ alias }: Link): boolean => alias === null || !alias.startsWith(ALIAS_MARK);

@@ -36,7 +36,7 @@ export function missingQueue(netlink: Netlink, link: Link, queue: Bucket | null)
   return found?.rate === queue.rate ? null : `limit of ${queue.rate} bytes/s (tbf) on ${link.name}`;
 }
 
-function missingInPod(plan: PodPlan, pod: Netlink, link: Link, ip: string): string | null {
+export function missingInPod(plan: PodPlan, pod: Netlink, link: Link, ip: string): string | null {
   const family = familyOf(ip);
   const { prefix } = hostPrefix(ip);
   const gateway = POD_GATEWAY[family];

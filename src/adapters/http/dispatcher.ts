@@ -14,6 +14,9 @@ export const REQUEST_MAX_BYTES = 256 * 1024;
 
 const text = z.string().default('');
 const ipSet = z.object({ IPv4: z.string().optional(), IPv6: z.string().optional() });
+/** More than an interface of a pod has. */
+const POD_IPS_MAX = 64;
+const podIps = z.array(z.string()).max(POD_IPS_MAX).default([]);
 const podFields = { K8sPodName: text, K8sPodNamespace: text, K8sPodInfraContainerId: text };
 
 /** Unknown fields are dropped: a newer caller may know more. A field that is absent is the proto's default. */
@@ -29,8 +32,9 @@ const requests = {
     NetworkName: text,
     PodUid: text,
     Netns: text,
+    PodIPs: podIps,
   }),
-  GetIPInfo: z.object({ ...podFields, IfName: text }),
+  GetIPInfo: z.object({ ...podFields, IfName: text, Netns: text, PodIPs: podIps }),
   RecordEvent: z.object({
     EventTarget: z.number().int().min(0).max(1).default(0),
     K8sPodName: text,
