@@ -13,6 +13,7 @@ chromium-headless-shell|/usr/bin/chromium-headless-shell|the tests of the inspec
 nftables|/usr/sbin/nft|the table of paths through services and of replies (test/lab/checks, test/cases/f03, npm run paths)
 iptables|/usr/sbin/iptables-restore|the table of paths through services (test/lab/checks, npm run paths)
 qemu-system-x86|/usr/bin/qemu-system-x86_64|the tests in a virtual machine (test/vm)
+kubernetes-client|/usr/bin/kubectl|the install page followed by a real kubectl (test/e2e, test/lab/apiserver/kubectl); without it the same is applied by other hands
 seabios|/usr/share/seabios/bios-256k.bin|the tests in a virtual machine (test/vm)
 ipvsadm|/usr/sbin/ipvsadm|the tests in a virtual machine (test/vm)
 iproute2|/usr/sbin/ip|the benches and the tests that compare host state

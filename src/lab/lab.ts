@@ -394,7 +394,16 @@ function registerNode(
   api.lifecycle.create(nodes, null, {
     apiVersion: 'v1',
     kind: 'Node',
-    metadata: { name, labels: { 'kubernetes.io/hostname': name, 'topology.kubernetes.io/zone': 'cn-lab-a' } },
+    metadata: {
+      name,
+      // As a kubelet sets them; `nodeSelector` of a manifest is about them.
+      labels: {
+        'kubernetes.io/hostname': name,
+        'kubernetes.io/os': 'linux',
+        'kubernetes.io/arch': process.arch === 'x64' ? 'amd64' : process.arch,
+        'topology.kubernetes.io/zone': 'cn-lab-a',
+      },
+    },
     spec: {
       providerID: `cn-lab.${instanceId}`,
       ...(podCIDRs[0] === undefined ? {} : { podCIDR: podCIDRs[0], podCIDRs }),

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { loadAllYaml } from '@kubernetes/client-node';
 import t from 'tap';
-import { cel } from './cel.ts';
+import { cel } from '../../src/lab/apiserver/cel.ts';
 
 type Named = { readonly name: string; readonly expression: string };
 type Policy = {

@@ -5,8 +5,8 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadAllYaml, type V1ConfigMap, type V1DaemonSet, type V1PodSpec } from '@kubernetes/client-node';
-import { load } from 'js-yaml';
+import type { V1ConfigMap, V1DaemonSet, V1PodSpec } from '@kubernetes/client-node';
+import { DEFAULT_SCHEMA, load, loadAll, Type } from 'js-yaml';
 
 export type Rendered = {
   readonly apiVersion: string;
@@ -25,6 +25,14 @@ type Kustomization = {
 const KNOWN: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'namespace', 'resources', 'images']);
 const CLUSTER_WIDE = /^(ClusterRole|ClusterRoleBinding|ValidatingAdmissionPolicy|ValidatingAdmissionPolicyBinding)$/;
 
+/** A mode of a file is written in octal there, as `0400`; YAML 1.2, and so js-yaml, would have it decimal. */
+const WHOLE = new Type('tag:yaml.org,2002:int', {
+  kind: 'scalar',
+  resolve: (text: string | null) => text !== null && /^[-+]?\d+$/.test(text),
+  construct: (text: string) => Number.parseInt(text, /^[-+]?0[0-7]+$/.test(text) ? 8 : 10),
+});
+const YAML_1_1 = DEFAULT_SCHEMA.extend({ implicit: [WHOLE] });
+
 /** Throws Error for a file that is not there, or a key that is not known. */
 export function render(folder: string): readonly Rendered[] {
   const kustomization = load(readFileSync(join(folder, 'kustomization.yaml'), 'utf8')) as Kustomization;
@@ -33,7 +41,9 @@ export function render(folder: string): readonly Rendered[] {
   const { namespace, resources = [], images = [] } = kustomization;
   const objects = resources.flatMap((name) => {
     const path = join(folder, name);
-    return statSync(path).isDirectory() ? render(path) : (loadAllYaml(readFileSync(path, 'utf8')) as Rendered[]);
+    return statSync(path).isDirectory()
+      ? render(path)
+      : (loadAll(readFileSync(path, 'utf8'), null, { schema: YAML_1_1 }) as Rendered[]);
   });
   for (const object of objects) {
     if (namespace !== undefined && !CLUSTER_WIDE.test(object.kind)) object.metadata.namespace = namespace;

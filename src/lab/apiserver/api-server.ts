@@ -1,19 +1,21 @@
 /**
- * A small Kubernetes API server for the lab: pods, nodes, config maps, events and namespaces over TLS, in memory.
+ * A small Kubernetes API server for the lab, over TLS, in memory: what the daemon asks for, and what `kubectl` needs to follow deploy/install.md.
  *
- * Limits: no RBAC, admission, controllers, kubelet, OpenAPI, server-side apply, field validation beyond what matters here, dry run or
- * protobuf; events are core/v1 only; a namespace goes at once with its content.
+ * Limits: no controllers (src/lab/controllers has those of DaemonSets), schemas, server-side apply, tables, dry run or protobuf; values of fields are
+ * checked where it matters here; events are core/v1 only; a namespace goes at once with its content.
  */
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, isIPv6, type Socket } from 'node:net';
 import { Admin } from './admin.ts';
+import { administrator, serviceAccount, type User } from './authenticate.ts';
 import { makeCertificates } from './certificates.ts';
 import type { JsonObject } from './kube-object.ts';
 import { kubeconfig, writeKubeconfig } from './kubeconfig.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { Lister } from './list.ts';
-import { type RequestHandler, requestHandler } from './request-handler.ts';
+import type { PodAccess } from './pod-access.ts';
+import { type RequestHandler, requestHandler, upgradeHandler } from './request-handler.ts';
 import { resourceNamed } from './resource.ts';
 import { ObjectStore } from './store.ts';
 
@@ -50,8 +52,12 @@ export type ApiServer = {
   readonly lifecycle: Lifecycle;
   readonly admin: Admin;
   readonly handler: RequestHandler;
-  /** From now on only the token that this returns is taken; what is open stays open. */
+  /** From now on only the token that this returns is taken for the administrator's; what is open stays open. */
   rotateToken(): string;
+  /** Of a pod on a node, for as long as the server lives: its requests are judged by RBAC and admission policies. */
+  issueToken(account: Parameters<typeof serviceAccount>[0]): string;
+  /** Who answers for the pods of a node from now on; until the returned function is called. */
+  registerKubelet(node: string, access: PodAccess): () => void;
   /** Calls back at every TLS connection from now on. */
   onConnection(callback: () => void): void;
   /** Ends watches, drops connections, frees the port. Idempotent. */
@@ -69,28 +75,31 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     ...new Set([host, '127.0.0.1', '::1', 'localhost', 'kubernetes.default.svc', ...(options.hosts ?? [])]),
   ];
   const certificates = await makeCertificates(hosts, USER, 'system:masters');
-  const token = randomBytes(24).toString('base64url');
+  let token = newToken();
   const store = new ObjectStore();
   const now = options.now ?? Date.now;
   const lifecycle = new Lifecycle({ store, now, endGrace: options.endGrace ?? true });
   const namespaces = resourceNamed('namespaces');
   for (const name of NAMESPACES) if (namespaces !== null) lifecycle.create(namespaces, null, { metadata: { name } });
   const admin = new Admin(store);
-  const tokens = new Map([[token, USER]]);
-  const handler = requestHandler({
+  const tokens = new Map<string, User>([[token, administrator(USER)]]);
+  const kubelets = new Map<string, PodAccess>();
+  const handling = {
     store,
     lifecycle,
     lister: new Lister(store),
     admin,
     tokens,
+    kubelets,
     now,
     bookmarkMs: options.bookmarkMs ?? BOOKMARK_MS,
     watchTimeoutMs: options.watchTimeoutMs ?? WATCH_TIMEOUT_MS,
-  });
+  };
+  const handler = requestHandler(handling);
   const { ca, server: own, client } = certificates;
   // A certificate is asked for and checked, but a bearer token will do instead.
   const tls = { cert: own.certificate, key: own.key, ca, requestCert: true, rejectUnauthorized: false };
-  const server = createServer(tls, handler);
+  const server = createServer(tls, handler).on('upgrade', upgradeHandler(handling));
   server.keepAliveTimeout = 60_000;
   const sockets = trackedSockets(server);
   await listening(server, port, host, options.within ?? null);
@@ -108,10 +117,19 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     admin,
     handler,
     rotateToken: () => {
-      const next = randomBytes(24).toString('base64url');
-      tokens.clear();
-      tokens.set(next, USER);
-      return next;
+      tokens.delete(token);
+      token = newToken();
+      tokens.set(token, administrator(USER));
+      return token;
+    },
+    issueToken: (account) => {
+      const issued = newToken();
+      tokens.set(issued, serviceAccount(account));
+      return issued;
+    },
+    registerKubelet: (node, access) => {
+      kubelets.set(node, access);
+      return () => void kubelets.delete(node);
     },
     onConnection: (callback) => void server.on('secureConnection', callback),
     close: () => {
@@ -121,6 +139,8 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     },
   };
 }
+
+const newToken = (): string => randomBytes(24).toString('base64url');
 
 function listening(
   server: Server,

@@ -17,7 +17,7 @@ import {
 } from './api-error.ts';
 import { type DeleteOptions, graceFor } from './deletion.ts';
 import { at, type JsonObject, type KubeObject, kubeTime, sameJson } from './kube-object.ts';
-import { nameFor, serverFields, split, withoutServerFields } from './object-parts.ts';
+import { generationOf, nameFor, serverFields, split, withoutServerFields } from './object-parts.ts';
 import { RESOURCES, type Resource, resourceNamed } from './resource.ts';
 import type { ObjectStore } from './store.ts';
 import { checkKind, objectAt, validate, withDefaults } from './validate.ts';
@@ -37,11 +37,23 @@ export class Lifecycle {
     this.#options = options;
   }
 
-  create(resource: Resource, namespace: string | null, body: JsonObject): KubeObject {
+  /** `admit`: throws for what shall not be stored. */
+  create(
+    resource: Resource,
+    namespace: string | null,
+    body: JsonObject,
+    admit: (object: KubeObject) => void = () => {},
+  ): KubeObject {
     checkKind(resource, body);
     const { store, now } = this.#options;
     const given = objectAt(body, 'metadata');
-    if (given.namespace !== undefined && given.namespace !== '' && given.namespace !== namespace) {
+    // Of what is in no namespace it is overlooked: kustomize puts one on kinds that it does not know.
+    if (
+      resource.namespaced &&
+      given.namespace !== undefined &&
+      given.namespace !== '' &&
+      given.namespace !== namespace
+    ) {
       throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
     }
     if (given.resourceVersion !== undefined && given.resourceVersion !== '') {
@@ -55,6 +67,7 @@ export class Lifecycle {
       uid: randomUUID(),
       resourceVersion: '',
       creationTimestamp: kubeTime(now()),
+      ...generationOf(resource, body, null),
     };
     // A pod's status is the kubelet's business; a node's may come with its creation. Source: pod and node strategies.
     const kept: JsonObject = resource.plural === 'pods' ? { ...body, status: {} } : body;
@@ -65,15 +78,22 @@ export class Lifecycle {
       metadata,
     } as KubeObject;
     validate(resource, object, null);
+    admit(object);
     if (store.get(resource, namespace, metadata.name) !== null) throw alreadyExists(resource, metadata.name);
     return store.put(resource, object);
   }
 
   /**
    * Replaces an object, on its main path or its status path. A change of nothing takes no revision.
-   * Throws ApiError 404; 409 when the body names another version or uid; 422.
+   * Throws ApiError 404; 409 when the body names another version or uid; 422; and what `admit` throws.
    */
-  update(resource: Resource, old: KubeObject, body: JsonObject, subresource: 'status' | null): KubeObject {
+  update(
+    resource: Resource,
+    old: KubeObject,
+    body: JsonObject,
+    subresource: 'status' | null,
+    admit: (object: KubeObject) => void = () => {},
+  ): KubeObject {
     checkKind(resource, body);
     const { name } = old.metadata;
     const given = objectAt(body, 'metadata');
@@ -95,9 +115,15 @@ export class Lifecycle {
       );
     }
     const changed = withoutServerFields(given, subresource === 'status' ? ['ownerReferences'] : []);
-    const metadata = { ...changed, ...serverFields(old.metadata, subresource === 'status' ? ['ownerReferences'] : []) };
-    const object = { ...split(resource, old, withDefaults(resource, body), subresource), metadata } as KubeObject;
+    const parts = split(resource, old, withDefaults(resource, body), subresource);
+    const metadata = {
+      ...changed,
+      ...serverFields(old.metadata, subresource === 'status' ? ['ownerReferences'] : []),
+      ...generationOf(resource, parts, old),
+    };
+    const object = { ...parts, metadata } as KubeObject;
     validate(resource, object, old);
+    admit(object);
     if (sameJson(object, old)) return old;
     const stored = this.#options.store.put(resource, object);
     return this.#isDone(stored) ? this.#remove(resource, stored) : stored;

@@ -2,7 +2,7 @@
  * Strategic merge patch as far as this server's resources use it.
  *
  * Strategic: lists named below are merged by their key, all other lists are replaced; the directives `$patch: delete|replace` and
- * `$deleteFromPrimitiveList/<list>` work, `$setElementOrder/<list>` is dropped and `$retainKeys` is refused by nobody and ignored.
+ * `$deleteFromPrimitiveList/<list>` work, as does `$retainKeys`; `$setElementOrder/<list>` is dropped.
  * A node's taints are one list, replaced as a whole. Merge keys go by the list's name wherever it stands, where the real server reads them from the Go types.
  * Source: Kubernetes community, "strategic-merge-patch.md"; `patchMergeKey` tags of k8s.io/api/core/v1.
  */
@@ -17,10 +17,12 @@ const MERGE_KEYS: Readonly<Record<string, string>> = {
   hostAliases: 'ip',
   imagePullSecrets: 'name',
   initContainers: 'name',
+  matchConditions: 'name',
   ownerReferences: 'uid',
   podIPs: 'ip',
   hostIPs: 'ip',
   ports: 'containerPort',
+  variables: 'name',
   volumeMounts: 'mountPath',
   volumes: 'name',
 };
@@ -28,8 +30,10 @@ const PRIMITIVE_SETS = new Set(['finalizers', 'podCIDRs']);
 
 export function strategicMergePatch(target: Json | undefined, patch: Json): Json {
   if (!isJsonObject(patch)) return patch;
-  const { $patch, ...rest } = patch;
+  const { $patch, $retainKeys, ...rest } = patch;
   const result: Record<string, Json | undefined> = isJsonObject(target) && $patch !== 'replace' ? { ...target } : {};
+  if (Array.isArray($retainKeys))
+    for (const key of Object.keys(result)) if (!$retainKeys.includes(key)) delete result[key];
   for (const [key, value] of Object.entries(rest)) {
     const [directive = '', list] = key.startsWith('$') ? key.split('/') : [];
     if (directive === '$deleteFromPrimitiveList' && list !== undefined) {
@@ -42,7 +46,7 @@ export function strategicMergePatch(target: Json | undefined, patch: Json): Json
           kept.filter((item) => !gone.some((other) => sameJson(item, other))),
         );
     } else if (directive !== '') {
-      // Order of elements and retained keys: see above.
+      // Order of elements: see above.
     } else if (value === null || value === undefined || (isJsonObject(value) && value.$patch === 'delete')) {
       delete result[key];
     } else {

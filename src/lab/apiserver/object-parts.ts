@@ -1,6 +1,6 @@
 /** Which part of an object a request may write: the server's own metadata, the status, and the rest. */
 import { randomUUID } from 'node:crypto';
-import type { JsonObject, KubeObject, ObjectMeta } from './kube-object.ts';
+import { type JsonObject, type KubeObject, type ObjectMeta, sameJson } from './kube-object.ts';
 import type { Resource } from './resource.ts';
 
 /** `generateName` gets five random characters; empty when there is neither. */
@@ -21,6 +21,7 @@ const SERVER_FIELDS: readonly string[] = [
   'deletionGracePeriodSeconds',
   'selfLink',
   'managedFields',
+  'generation',
 ];
 
 export function serverFields(metadata: ObjectMeta, more: readonly string[]): JsonObject {
@@ -40,4 +41,15 @@ export function split(resource: Resource, old: KubeObject, body: JsonObject, sub
   const [main, status]: [JsonObject, JsonObject] = subresource === 'status' ? [old, body] : [whole, old];
   const { status: _, ...rest } = main;
   return status.status === undefined ? rest : { ...rest, status: status.status };
+}
+
+/** Of an object as it is to be stored: one more than before when anything but metadata and status differs. */
+export function generationOf(resource: Resource, object: JsonObject, old: KubeObject | null): JsonObject {
+  if (resource.generation === undefined) return {};
+  const before = typeof old?.metadata.generation === 'number' ? old.metadata.generation : 0;
+  return { generation: old !== null && sameJson(wanted(object), wanted(old)) ? before : before + 1 };
+}
+
+function wanted({ metadata: _, status: __, ...rest }: JsonObject): JsonObject {
+  return rest;
 }

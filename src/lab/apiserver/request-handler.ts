@@ -3,17 +3,23 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Admin, Fault } from './admin.ts';
-import { ApiError, failureStatus, notFound, unsupportedMediaType } from './api-error.ts';
-import { authenticate, type Tokens } from './authenticate.ts';
+import { admit } from './admission.ts';
+import { ApiError, badRequest, failureStatus, notFound, unsupportedMediaType } from './api-error.ts';
+import { authenticate, type Tokens, type User } from './authenticate.ts';
+import { authorize } from './authorize.ts';
 import { contentType, readJson, readObject } from './body.ts';
 import { deleteOptions } from './deletion.ts';
 import { discovery } from './discovery.ts';
+import { refuseUnknownFields } from './field-validation.ts';
 import type { JsonObject, KubeObject } from './kube-object.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { type Lister, selectorOf } from './list.ts';
+import { OPENAPI_V2_TYPE } from './openapi.ts';
 import { PATCH_TYPES, patched } from './patch.ts';
+import { containerOf, execOver, isWebSocket, type Kubelets, kubeletOf } from './pod-access.ts';
 import { type ApiRequest, route } from './route.ts';
 import type { ObjectStore } from './store.ts';
 import { WatchStream } from './watch.ts';
@@ -24,6 +30,7 @@ export type HandlerOptions = {
   readonly lister: Lister;
   readonly admin: Admin;
   readonly tokens: Tokens;
+  readonly kubelets: Kubelets;
   readonly now: () => number;
   readonly bookmarkMs: number;
   readonly watchTimeoutMs: number;
@@ -31,7 +38,9 @@ export type HandlerOptions = {
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-type Answer = { readonly code: number; readonly body: JsonObject };
+export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+
+type Answer = { readonly code: number; readonly body: JsonObject | string };
 
 export function requestHandler(options: HandlerOptions): RequestHandler {
   return (request, response) => {
@@ -40,47 +49,85 @@ export function requestHandler(options: HandlerOptions): RequestHandler {
   };
 }
 
+/** The same of a connection that the client wants for itself: `kubectl exec`. */
+export function upgradeHandler(options: HandlerOptions): UpgradeHandler {
+  return (request, socket, head) => {
+    socket.on('error', () => socket.destroy());
+    upgrade(options, request, socket, head).catch((error: unknown) => {
+      const { code, message } = asApiError(error);
+      socket.end(`HTTP/1.1 ${code} refused\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n${message}\n`);
+    });
+  };
+}
+
+async function upgrade(options: HandlerOptions, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+  const asked = route(request.method ?? '', new URL(request.url ?? '/', 'https://apiserver'));
+  const user = authenticate(request, options.tokens);
+  options.admin.meet(user.username, asked, options.now());
+  authorize(options.store, user, asked);
+  if (asked.subresource !== 'exec' || !isWebSocket(request))
+    throw badRequest('the lab runs a command over a WebSocket alone (kubectl 1.30 or later)');
+  const pod = find(options.store, asked);
+  const [access, container] = [kubeletOf(options.kubelets, pod), containerOf(asked, pod)];
+  const run = () => access.exec(pod, container, asked.query.getAll('command'));
+  await execOver({ request, socket, head }, run);
+}
+
 async function serve(options: HandlerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const url = new URL(request.url ?? '/', 'https://apiserver');
   const found = discovery(url.pathname);
   // Health is told to anyone.
-  const user = found === 'ok' ? '' : authenticate(request, options.tokens);
+  const user = found === 'ok' ? null : authenticate(request, options.tokens);
   if (found !== null && request.method === 'GET') return send(response, 200, found);
   const asked = route(request.method ?? '', url);
-  const { fault, delayMs } = options.admin.meet(user, asked, options.now());
+  const { fault, delayMs } = options.admin.meet(user?.username ?? '', asked, options.now());
   if (delayMs > 0) await wait(delayMs, undefined, { ref: false });
   if (response.destroyed) return; // whoever asked has not waited, and a watch would go on for nobody
   if (fault !== null && fault.code !== 'resetAfter') return fail(response, fault);
+  if (user !== null) authorize(options.store, user, asked);
   accept(request);
   if (asked.verb === 'watch') return watch(options, asked, response);
-  const answer = await act(options, asked, request);
+  const answer = await act(options, asked, request, user ?? NOBODY);
   if (fault !== null) response.destroy();
   else send(response, answer.code, answer.body);
 }
 
-async function act(options: HandlerOptions, asked: ApiRequest, request: IncomingMessage): Promise<Answer> {
-  const { lifecycle, lister } = options;
+const NOBODY: User = { username: '', groups: [], extra: {} };
+
+async function act(options: HandlerOptions, asked: ApiRequest, request: IncomingMessage, user: User): Promise<Answer> {
+  const { store, lifecycle, lister } = options;
   const { resource, namespace, query } = asked;
+  const strict = query.get('fieldValidation') === 'Strict';
+  const admitted = (oldObject: KubeObject | null) => (object: KubeObject) =>
+    admit(store, { user, asked, operation: oldObject === null ? 'CREATE' : 'UPDATE', object, oldObject });
+  if (asked.subresource === 'exec') throw badRequest('Upgrade request required');
+  if (asked.subresource === 'log') {
+    const pod = find(store, asked);
+    return { code: 200, body: await kubeletOf(options.kubelets, pod).log(pod, containerOf(asked, pod)) };
+  }
   switch (asked.verb) {
     case 'create': {
       const body = await readObject(request);
-      if (asked.subresource !== 'binding') return { code: 201, body: lifecycle.create(resource, namespace, body) };
+      if (strict) await refuseUnknownFields(resource, body);
+      if (asked.subresource !== 'binding')
+        return { code: 201, body: lifecycle.create(resource, namespace, body, admitted(null)) };
       lifecycle.bind(resource, find(options.store, asked), body);
       return { code: 201, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } };
     }
     case 'update': {
       const body = await readObject(request);
-      return { code: 200, body: lifecycle.update(resource, find(options.store, asked), body, statusOnly(asked)) };
+      if (strict) await refuseUnknownFields(resource, body);
+      const old = find(store, asked);
+      return { code: 200, body: lifecycle.update(resource, old, body, statusOnly(asked), admitted(old)) };
     }
     case 'patch': {
       const type = contentType(request);
       if (!PATCH_TYPES.some((known) => known === type)) throw unsupportedMediaType(PATCH_TYPES);
       const patch = await readJson(request);
-      const old = find(options.store, asked);
-      return {
-        code: 200,
-        body: lifecycle.update(resource, old, patched(resource, old, type, patch), statusOnly(asked)),
-      };
+      if (strict) await refuseUnknownFields(resource, patched(resource, find(store, asked), type, patch));
+      const old = find(store, asked);
+      const body = patched(resource, old, type, patch);
+      return { code: 200, body: lifecycle.update(resource, old, body, statusOnly(asked), admitted(old)) };
     }
     case 'delete': {
       const wanted = deleteOptions(await readJson(request), query);
@@ -154,23 +201,24 @@ function refuse(response: ServerResponse, error: unknown): void {
     response.destroy();
     return;
   }
-  const known =
-    error instanceof ApiError
-      ? error
-      : new ApiError(
-          500,
-          'InternalError',
-          `Internal error occurred: ${error instanceof Error ? error.message : error}`,
-        );
+  const known = asApiError(error);
   if (known.code === 413) response.setHeader('connection', 'close');
   send(response, known.code, failureStatus(known));
 }
 
-function send(response: ServerResponse, code: number, body: JsonObject | string): void {
+function asApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  const said = error instanceof Error ? error.message : String(error);
+  return new ApiError(500, 'InternalError', `Internal error occurred: ${said}`);
+}
+
+/** Text and JSON say what they are by what they are; the only bytes are those of OpenAPI. */
+function send(response: ServerResponse, code: number, body: JsonObject | string | Buffer): void {
   const isText = typeof body === 'string';
-  const bytes = Buffer.from(isText ? body : JSON.stringify(body));
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(isText ? body : JSON.stringify(body));
+  const type = isText ? 'text/plain; charset=utf-8' : 'application/json';
   response.writeHead(code, {
-    'content-type': isText ? 'text/plain; charset=utf-8' : 'application/json',
+    'content-type': Buffer.isBuffer(body) ? OPENAPI_V2_TYPE : type,
     'content-length': bytes.length,
     'cache-control': 'no-cache, private',
   });

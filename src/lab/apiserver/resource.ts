@@ -14,10 +14,14 @@ export type Resource = {
   readonly namespaced: boolean;
   /** Has a status subresource, and its main path then leaves status alone. */
   readonly status: boolean;
+  /** Counts the changes of what is wanted in `metadata.generation`, for who tells how far they have been followed. */
+  readonly generation?: true;
   readonly fieldLabels: readonly string[];
 };
 
 const CORE = 'v1';
+const RBAC = 'rbac.authorization.k8s.io/v1';
+const ADMISSION = 'admissionregistration.k8s.io/v1';
 const named = ['metadata.name'];
 const inNamespace = [...named, 'metadata.namespace'];
 
@@ -115,7 +119,38 @@ export const RESOURCES: readonly Resource[] = [
     status: false,
     fieldLabels: inNamespace,
   },
+  // What the manifests of a cluster bring beside it.
+  manifest(CORE, 'ServiceAccount', { shortNames: ['sa'] }),
+  manifest('apps/v1', 'DaemonSet', { shortNames: ['ds'], status: true, generation: true }),
+  manifest('apps/v1', 'ControllerRevision', {}),
+  manifest(RBAC, 'Role', {}),
+  manifest(RBAC, 'RoleBinding', {}),
+  manifest(RBAC, 'ClusterRole', { namespaced: false }),
+  manifest(RBAC, 'ClusterRoleBinding', { namespaced: false }),
+  manifest('scheduling.k8s.io/v1', 'PriorityClass', {
+    plural: 'priorityclasses',
+    shortNames: ['pc'],
+    namespaced: false,
+  }),
+  manifest(ADMISSION, 'ValidatingAdmissionPolicy', {
+    ...{ plural: 'validatingadmissionpolicies', namespaced: false, status: true, generation: true },
+  }),
+  manifest(ADMISSION, 'ValidatingAdmissionPolicyBinding', { namespaced: false }),
 ];
+
+type Told = Partial<Omit<Resource, 'apiVersion' | 'kind' | 'singular' | 'fieldLabels'>>;
+
+function manifest(apiVersion: string, kind: string, told: Told): Resource {
+  const singular = kind.toLowerCase();
+  const { namespaced = true } = told;
+  const usual = { plural: `${singular}s`, shortNames: [], status: false };
+  return { apiVersion, kind, singular, ...usual, ...told, namespaced, fieldLabels: namespaced ? inNamespace : named };
+}
+
+/** Empty for the core's. */
+export function groupOf({ apiVersion }: Resource): string {
+  return apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
+}
 
 /** The groups beside the core, as `group/version`. */
 export const GROUP_VERSIONS: readonly string[] = [
@@ -124,4 +159,11 @@ export const GROUP_VERSIONS: readonly string[] = [
 
 export function resourceNamed(plural: string): Resource | null {
   return RESOURCES.find((resource) => resource.plural === plural) ?? null;
+}
+
+/** The same of one that has to be known: throws RangeError for another. */
+export function known(plural: string): Resource {
+  const resource = resourceNamed(plural);
+  if (resource === null) throw new RangeError(`the API server of the lab knows no ${plural}`);
+  return resource;
 }

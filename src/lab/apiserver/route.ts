@@ -14,7 +14,7 @@ export type ApiRequest = {
   /** null for cluster-scoped resources and for all namespaces. */
   readonly namespace: string | null;
   readonly name: string | null;
-  readonly subresource: 'status' | 'binding' | null;
+  readonly subresource: 'status' | 'binding' | 'log' | 'exec' | null;
   readonly query: URLSearchParams;
 };
 
@@ -47,11 +47,13 @@ export function route(method: string, url: URL): ApiRequest {
 function knownSubresource(resource: Resource, sub: string | null): ApiRequest['subresource'] {
   if (sub === null) return null;
   if (sub === 'status' && resource.status) return 'status';
-  if (sub === 'binding' && resource.plural === 'pods') return 'binding';
+  if (resource.plural === 'pods' && (sub === 'binding' || sub === 'log' || sub === 'exec')) return sub;
   throw UNKNOWN_PATH;
 }
 
 function allows(verb: Verb, subresource: ApiRequest['subresource']): boolean {
+  if (subresource === 'log') return verb === 'get';
+  if (subresource === 'exec') return verb === 'get' || verb === 'create';
   if (subresource === 'status') return verb === 'get' || verb === 'update' || verb === 'patch';
   return (subresource === 'binding') === (verb === 'create' && subresource !== null);
 }

@@ -33,3 +33,10 @@ test('strategic merge patch: lists with a key are merged by it, with directives;
   });
   t.same(strategicMergePatch({ a: { b: 1, c: 2 } }, { a: { $patch: 'replace', d: 3 } }), { a: { d: 3 } });
 });
+
+test('strategic merge patch: what is not to be retained goes, as one kind of volume does for another', async (t) => {
+  const volume = { $retainKeys: ['emptyDir', 'name'], emptyDir: {}, name: 'a' };
+  t.same(strategicMergePatch({ volumes: [{ name: 'a', hostPath: { path: '/' } }] }, { volumes: [volume] }), {
+    volumes: [{ name: 'a', emptyDir: {} }],
+  });
+});
