@@ -37,7 +37,34 @@ export async function look(
   return { askedMs, attached: right(attached), tagged: right(tagged), byId: right(byId) };
 }
 
-/** The same while pods are served from memory: what comes after it then needs hardly any time. */
+/**
+ * What was looked at while ENIs were still asked for addresses may be behind an Assign that was not answered before its actor ended: those
+ * ENIs are asked after once more, before the like is asked for under another name.
+ */
+export async function lookOnceMore(
+  { cloud, clock }: Pick<NodePorts, 'cloud' | 'clock'>,
+  { open, answers }: Told,
+  seen: SeenEnis,
+  signal: AbortSignal,
+): Promise<SeenEnis> {
+  const eniIds = open.flatMap(({ kind, eniId }) => (kind === 'assign' && eniId !== null ? [eniId] : []));
+  if (eniIds.length === 0) return seen;
+  const askedMs = clock.nowMs();
+  const now = new Map(
+    (await cloud.describeEnis({ eniIds }, signal)).map((eni) => [
+      eni.eniId,
+      corrected(eni, answers.get(eni.eniId) ?? [], askedMs),
+    ]),
+  );
+  const renewed = (enis: readonly CloudEni[]): readonly CloudEni[] =>
+    enis.map((eni) => {
+      const newer = now.get(eni.eniId);
+      return newer !== undefined && newer.instanceId === eni.instanceId ? newer : eni;
+    });
+  return { ...seen, attached: renewed(seen.attached), tagged: renewed(seen.tagged), byId: renewed(seen.byId) };
+}
+
+/** All of it while pods are served from memory: what comes after it then needs hardly any time. */
 export function lookLogic({ cloud, store, clock, log }: Pick<NodePorts, 'cloud' | 'store' | 'clock' | 'log'>) {
   return fromPromise<At<SeenEnis>, { facts: NodeFacts; settings: Settings }>(async ({ input, signal }) => {
     const [{ open }, answers] = await Promise.all([readIntents(store, log), readAnswers(store)]);

@@ -28,7 +28,7 @@ import { subnetOf } from './identify.ts';
 import { inherit } from './inherit.ts';
 import { type Intents, readAnswers, readIntents } from './intents.ts';
 import { heldOn, readCoolDowns, readLeases, readLeftovers, readReservations } from './leases-on-disk.ts';
-import { look } from './look.ts';
+import { look, lookOnceMore } from './look.ts';
 import type { NodePorts } from './ports.ts';
 import { rebuild } from './rebuild.ts';
 import { isOurs, REQUEST_TAG } from './tags.ts';
@@ -71,7 +71,9 @@ export function recoverLogic(hands: RecoverHands) {
       );
     intents.adopt(open, answers);
     const told = { open, answers };
-    const { askedMs, attached, tagged, byId } = input.seen ?? (await look(hands, told, facts, settings, signal));
+    const { askedMs, attached, tagged, byId } = await (input.seen === null
+      ? look(hands, told, facts, settings, signal)
+      : lookOnceMore(hands, told, input.seen, signal));
     // What was made a moment ago may not be shown yet, and must not count as gone.
     for (const { kind, eniId, atMs } of open) {
       const seen = [...attached, ...tagged, ...byId].some((eni) => eni.eniId === eniId);
