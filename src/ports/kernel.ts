@@ -70,7 +70,10 @@ export type HostKept = {
   readonly drifts: readonly Drift[];
   /** Sandboxes of `pods` of which everything was there. */
   readonly whole: readonly SandboxKey[];
-  /** Young ones that lack something although the plugin has marked their device, which it does right before it makes what is missing. */
+  /**
+   * Young ones that lack something although the plugin has marked their device, which it does right before it makes what is missing, or although
+   * their device is of a plugin before ours.
+   */
   readonly begun: readonly SandboxKey[];
   /** Host ends that bear our mark and nobody claims. They are left alone: whether they are dead others must know. */
   readonly unclaimed: readonly SandboxLeft[];

@@ -22,7 +22,7 @@ import { defaultTopology } from '../../src/vpc/topology.ts';
 import { TestNamespace } from '../adapters/netlink/namespaces.ts';
 import { type DaemonRun, type Machine, machine } from '../daemon/machine.ts';
 import { argsOf, PLUGIN, startPlugin } from '../plugin/plugin-process.ts';
-import { ip, recordOf, type TerwayPod, terwayEnis, terwayPods } from './terway-node.ts';
+import { ip, recordOf, type TerwayPod, terwayEnis, here as terwayHere, terwayPods } from './terway-node.ts';
 
 t.setTimeout(240_000);
 
@@ -147,7 +147,7 @@ t.test('P14, P15, F10: in and out of Terway', async (t) => {
   }
   mkdirSync(RUN, { recursive: true });
   copyFileSync(PLUGIN, join(here.dir, 'terway'));
-  const enis = await terwayEnis(here, LAYOUTS.length);
+  const enis = await terwayEnis(here.cloud.url, LAYOUTS.length);
   ip('link', 'add', 'cali0000foreign', 'type', 'veth', 'peer', 'name', 'foreignp');
   ip('rule', 'add', 'from', '10.9.9.9/32', 'lookup', '1077', 'priority', '2048');
 
@@ -157,7 +157,9 @@ t.test('P14, P15, F10: in and out of Terway', async (t) => {
   t.ok(before > 0, 'calls are counted');
   const terway = tryFileLock(LOCK);
   const refused = start(here);
-  const pods = LAYOUTS.flatMap((layout, at) => terwayPods(t, layout, enis[at] as CloudEni, STICKY));
+  const pods = LAYOUTS.flatMap((layout, at) =>
+    terwayPods(terwayHere(t), layout, enis[at] as CloudEni, { sticky: STICKY }),
+  );
   for (const { name } of pods) here.addPod(name);
   const db = join(here.dir, 'terway.db');
   const entries = pods.map((pod) => [`default/${pod.name}`, Buffer.from(recordOf(pod))] as const);

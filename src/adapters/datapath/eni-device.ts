@@ -45,16 +45,19 @@ function isKind(link: Link, kinds: readonly EniKind[]): boolean {
   return kinds.some((kind) => (kind === 'device' ? link.kind === null : link.kind === kind));
 }
 
-/** Idempotent. Throws NetlinkError, or EnactorError for a setting that cannot be written. */
+/**
+ * Idempotent. The node's address comes before the others go: with the last address of a device the kernel takes all routes over it, also of pods that
+ * talk by them now, as those that Terway left do (net/ipv4/fib_frontend.c, fib_disable_ip). Throws NetlinkError, or EnactorError for a setting that cannot
+ * be written.
+ */
 export function prepareEniLink(host: Netlink, link: Link, wanted: EniDeviceWanted, routeTable: number): void {
   ensureSysctls(eniSysctls(link.name, wanted.subnet.ipv6Gateway !== null));
-  removeOtherAddresses(host, link, wanted.nodeIp);
   host.apply([
     ...(link.mtu === wanted.mtu ? [] : [setLink(link.index, { mtu: wanted.mtu })]),
     ensureAddr({ linkIndex: link.index, ...hostPrefix(wanted.nodeIp) }),
-    setLink(link.index, { up: true }),
-    ...eniRoutes(wanted, link.index, routeTable).map(replaceRoute),
   ]);
+  removeOtherAddresses(host, link, wanted.nodeIp);
+  host.apply([setLink(link.index, { up: true }), ...eniRoutes(wanted, link.index, routeTable).map(replaceRoute)]);
 }
 
 /**
