@@ -15,6 +15,7 @@ import type { Truth } from '../vpc/model.ts';
 import type { Profile, Settings } from '../vpc/settings.ts';
 import type { Topology } from '../vpc/topology.ts';
 import { type ApiServer, startApiServer } from './apiserver/api-server.ts';
+import type { FieldCheck } from './apiserver/request-handler.ts';
 import { resourceNamed } from './apiserver/resource.ts';
 import { prepareBox } from './box/inside-box.ts';
 import { type Cloud, createCloud } from './cloud/run-cloud.ts';
@@ -42,6 +43,8 @@ export type LabOptions = {
   readonly mode?: DaemonMode;
   /** False: none is started, and the nodes have what they find around them alone. For tests that start theirs otherwise. */
   readonly daemons?: boolean;
+  /** Of the API server: see there. */
+  readonly checkFields?: FieldCheck;
   /** Over the configuration file that the lab writes for its daemons. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly programs?: Programs;
@@ -283,7 +286,10 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
     ...(options.cloudSettings === undefined ? {} : { settings: options.cloudSettings }),
   });
   say(`cloud: ${topology.vSwitches.length} vSwitches, ${topology.instances.length} instances`);
-  const api = await startApiServer({ endGrace: false });
+  const api = await startApiServer({
+    endGrace: false,
+    ...(options.checkFields !== undefined && { checkFields: options.checkFields }),
+  });
   const router = Router.create(`${runDir}/router`, Date.now, options.eniMtu);
   const hypervisor = new Hypervisor(
     router,

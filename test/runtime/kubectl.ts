@@ -4,7 +4,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { ApiServer } from '../../src/lab/apiserver/api-server.ts';
 import { render } from '../e2e/kustomize.ts';
 
@@ -26,19 +26,22 @@ export function kubectlVersion(): number | null {
 
 export class Kubectl {
   readonly minor: number;
-  readonly #env: NodeJS.ProcessEnv;
+  /** By which it knows whom to ask. */
+  readonly env: NodeJS.ProcessEnv;
   readonly #folder: string;
+  readonly #cwd: string;
 
-  /** `folder`: for what it keeps. Throws Error when there is no kubectl. */
-  constructor(api: Pick<ApiServer, 'kubeconfig'>, folder: string) {
+  /** `folder`: for what it keeps. `cwd`: where it is typed. Throws Error when there is no kubectl. */
+  constructor(api: Pick<ApiServer, 'kubeconfig'>, folder: string, cwd = process.cwd()) {
     const minor = kubectlVersion();
     if (minor === null) throw new Error('there is no kubectl');
     this.minor = minor;
     this.#folder = folder;
+    this.#cwd = cwd;
     mkdirSync(folder, { recursive: true });
     const path = join(folder, 'kubeconfig');
     writeFileSync(path, JSON.stringify(api.kubeconfig), { mode: 0o600 });
-    this.#env = { PATH: process.env.PATH, HOME: folder, KUBECONFIG: path };
+    this.env = { PATH: process.env.PATH, HOME: folder, KUBECONFIG: path };
   }
 
   get readsFolders(): boolean {
@@ -47,13 +50,22 @@ export class Kubectl {
 
   /** What it printed. Rejects with its words when it fails. */
   run(...argv: readonly string[]): Promise<string> {
-    const args = [...argv];
-    const at = args.indexOf('-k');
-    if (at >= 0 && !this.readsFolders) args.splice(at, 2, '-f', this.#rendered(args[at + 1] ?? ''));
-    return new Promise((resolve, reject) => {
-      const child = spawn('kubectl', args, {
+    return this.type(['kubectl', ...argv].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' '));
+  }
+
+  /** The same of a line that is typed in a shell. */
+  type(line: string): Promise<string> {
+    const typed = this.readsFolders
+      ? line
+      : line.replace(
+          /(?<=\s'?)-k(?='?\s)('?\s+'?)([^\s']+)/,
+          (_, between, folder) => `-f${between}${this.#rendered(folder)}`,
+        );
+    return new Promise((done, reject) => {
+      const child = spawn('sh', ['-ec', typed], {
         stdio: ['ignore', 'pipe', 'pipe'],
-        env: this.#env,
+        cwd: this.#cwd,
+        env: this.env,
         timeout: TIMEOUT_MS,
       });
       let [stdout, stderr] = ['', ''];
@@ -65,15 +77,15 @@ export class Kubectl {
       });
       child.once('error', reject);
       child.once('close', (code, signal) => {
-        if (code === 0) return resolve(stdout);
-        reject(new Error(`kubectl ${argv.join(' ')} ended with ${code ?? signal}: ${stderr.trim()}\n${stdout.trim()}`));
+        if (code === 0) return done(stdout);
+        reject(new Error(`${line} ended with ${code ?? signal}: ${stderr.trim()}\n${stdout.trim()}`));
       });
     });
   }
 
   #rendered(folder: string): string {
     const path = join(this.#folder, 'rendered.json');
-    writeFileSync(path, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: render(folder) }));
+    writeFileSync(path, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: render(resolve(this.#cwd, folder)) }));
     return path;
   }
 }

@@ -1,4 +1,5 @@
 /** What a test does to the server behind its clients' backs, and what it sees of them. In this process only. */
+import { ApiError } from './api-error.ts';
 import type { ApiRequest, Verb } from './route.ts';
 import type { ObjectStore } from './store.ts';
 import type { WatchStream } from './watch.ts';
@@ -32,7 +33,7 @@ export type LedgerEntry = {
   readonly query: string;
 };
 
-/** Entries kept; older ones are forgotten. */
+/** Entries kept, of each kind; older ones are forgotten. */
 export const LEDGER_MAX = 10_000;
 
 export class Admin {
@@ -41,6 +42,7 @@ export class Admin {
   readonly #faults: { left: number; fault: Fault }[] = [];
   readonly #delays = new Set<{ ms: number; match: RequestMatch }>();
   #ledger: LedgerEntry[] = [];
+  #denied: string[] = [];
   #gone: 'event' | 'status' = 'event';
 
   constructor(store: ObjectStore) {
@@ -50,6 +52,11 @@ export class Admin {
   /** Requests in the order they came, refused ones included. */
   get ledger(): readonly LedgerEntry[] {
     return this.#ledger;
+  }
+
+  /** What RBAC and admission policies have refused, in the words of the answers. */
+  get denied(): readonly string[] {
+    return this.#denied;
   }
 
   get openWatches(): number {
@@ -115,6 +122,16 @@ export class Admin {
     entry.left -= 1;
     if (entry.left <= 0) this.#faults.splice(index, 1);
     return { fault: entry.fault, delayMs };
+  }
+
+  /** For the handler: runs what refuses by throwing, and notes that it did. */
+  judge(by: () => void): void {
+    try {
+      by();
+    } catch (error) {
+      if (error instanceof ApiError) this.#denied = [...this.#denied, error.message].slice(-LEDGER_MAX);
+      throw error;
+    }
   }
 
   /** For the handler: an open watch. */

@@ -15,7 +15,7 @@ import { kubeconfig, writeKubeconfig } from './kubeconfig.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { Lister } from './list.ts';
 import type { PodAccess } from './pod-access.ts';
-import { type RequestHandler, requestHandler, upgradeHandler } from './request-handler.ts';
+import { type FieldCheck, type RequestHandler, requestHandler, upgradeHandler } from './request-handler.ts';
 import { resourceNamed } from './resource.ts';
 import { ObjectStore } from './store.ts';
 
@@ -34,6 +34,8 @@ export type ApiServerOptions = {
   readonly now?: () => number;
   /** Pods go by themselves when their grace period is over (default), as if a kubelet had said so. */
   readonly endGrace?: boolean;
+  /** Without it no client is told that fields could be checked. */
+  readonly checkFields?: FieldCheck;
   readonly bookmarkMs?: number;
   readonly watchTimeoutMs?: number;
 };
@@ -91,6 +93,7 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
     admin,
     tokens,
     kubelets,
+    checkFields: options.checkFields ?? null,
     now,
     bookmarkMs: options.bookmarkMs ?? BOOKMARK_MS,
     watchTimeoutMs: options.watchTimeoutMs ?? WATCH_TIMEOUT_MS,

@@ -29,6 +29,9 @@ export function deleteOptions(body: Json, query: URLSearchParams): DeleteOptions
   const grace = asked === null || asked === undefined ? null : Number(asked);
   if (grace !== null && !Number.isInteger(grace))
     throw badRequest(`gracePeriodSeconds is no integer: ${String(asked)}`);
+  // Nothing here gives up what it owns; nobody shall believe that it did.
+  if ((options.propagationPolicy ?? query.get('propagationPolicy')) === 'Orphan')
+    throw badRequest('propagationPolicy Orphan is not offered by the lab');
   return {
     gracePeriodSeconds: grace,
     uid: typeof preconditions.uid === 'string' ? preconditions.uid : null,

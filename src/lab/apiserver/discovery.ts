@@ -6,7 +6,10 @@ import { GROUP_VERSIONS, RESOURCES } from './resource.ts';
 const VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
 /** Text, JSON, or the bytes of OpenAPI's version 2 for a path that is not a resource; null for others. */
-export function discovery(path: string): string | Buffer | JsonObject | null {
+export function discovery(
+  path: string,
+  { checksFields }: { readonly checksFields: boolean },
+): string | Buffer | JsonObject | null {
   switch (path.replace(/\/$/, '')) {
     case '/healthz':
     case '/livez':
@@ -23,7 +26,7 @@ export function discovery(path: string): string | Buffer | JsonObject | null {
     case '/openapi/v2':
       return openApiV2();
     default: {
-      const spec = openApiV3(path.replace(/\/$/, ''));
+      const spec = openApiV3(path.replace(/\/$/, ''), checksFields);
       if (spec !== null) return spec;
       const group = GROUPS.find(({ name }) => path.replace(/\/$/, '') === `/apis/${name}`);
       if (group !== undefined) return { kind: 'APIGroup', apiVersion: 'v1', ...group };

@@ -1,6 +1,6 @@
 /**
  * What a client learns of the resources' shapes before it sends any: nothing, said in the form that it asks for. kubectl cannot be brought to apply
- * without an answer; one that describes no kind makes it leave the checking to the server, which does it by `fieldValidation` (field-validation.ts).
+ * without an answer; one that describes no kind makes it leave the checking to the server, which offers `fieldValidation` where it has been given the fields.
  *
  * Source: kubectl, pkg/cmd/util/factory_client_access.go (Validator); client-go, discovery_client.go (OpenAPISchema: protobuf alone);
  * cli-runtime, pkg/resource/query_param_verifier_v3.go (a parameter is looked for at the PATCH of the kind).
@@ -27,7 +27,7 @@ function field(number: number, bytes: Buffer): Buffer {
 }
 
 /** Version 3: the index, or one group's document; null for another path. */
-export function openApiV3(path: string): JsonObject | null {
+export function openApiV3(path: string, checksFields: boolean): JsonObject | null {
   if (path === '/openapi/v3') {
     const at = (below: string) => [below, { serverRelativeURL: `/openapi/v3/${below}` }];
     return { paths: Object.fromEntries(['api/v1', ...GROUP_VERSIONS.map((one) => `apis/${one}`)].map(at)) };
@@ -38,7 +38,7 @@ export function openApiV3(path: string): JsonObject | null {
   return {
     openapi: '3.0.0',
     info: { title: TITLE, version: VERSION },
-    paths: Object.fromEntries(those.map((resource) => [pathOf(resource), { patch: patchOf(resource) }])),
+    paths: Object.fromEntries(those.map((resource) => [pathOf(resource), { patch: patchOf(resource, checksFields) }])),
   };
 }
 
@@ -47,10 +47,10 @@ function pathOf({ apiVersion, namespaced, plural }: Resource): string {
   return `${root}${namespaced ? '/namespaces/{namespace}' : ''}/${plural}/{name}`;
 }
 
-function patchOf(resource: Resource): JsonObject {
+function patchOf(resource: Resource, checksFields: boolean): JsonObject {
   const { kind, apiVersion } = resource;
   return {
-    parameters: [{ name: 'fieldValidation', in: 'query', schema: { type: 'string' } }],
+    parameters: checksFields ? [{ name: 'fieldValidation', in: 'query', schema: { type: 'string' } }] : [],
     responses: { 200: { description: 'OK' } },
     'x-kubernetes-action': 'patch',
     'x-kubernetes-group-version-kind': { group: groupOf(resource), version: apiVersion.split('/').at(-1) ?? '', kind },

@@ -13,16 +13,19 @@ import { authorize } from './authorize.ts';
 import { contentType, readJson, readObject } from './body.ts';
 import { deleteOptions } from './deletion.ts';
 import { discovery } from './discovery.ts';
-import { refuseUnknownFields } from './field-validation.ts';
 import type { JsonObject, KubeObject } from './kube-object.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { type Lister, selectorOf } from './list.ts';
 import { OPENAPI_V2_TYPE } from './openapi.ts';
 import { PATCH_TYPES, patched } from './patch.ts';
 import { containerOf, execOver, isWebSocket, type Kubelets, kubeletOf } from './pod-access.ts';
+import type { Resource } from './resource.ts';
 import { type ApiRequest, route } from './route.ts';
 import type { ObjectStore } from './store.ts';
 import { WatchStream } from './watch.ts';
+
+/** Rejects with ApiError for an object with fields that its kind does not have: what a client may ask for, by `fieldValidation=Strict`. */
+export type FieldCheck = (resource: Resource, object: JsonObject) => Promise<void>;
 
 export type HandlerOptions = {
   readonly store: ObjectStore;
@@ -31,6 +34,7 @@ export type HandlerOptions = {
   readonly admin: Admin;
   readonly tokens: Tokens;
   readonly kubelets: Kubelets;
+  readonly checkFields: FieldCheck | null;
   readonly now: () => number;
   readonly bookmarkMs: number;
   readonly watchTimeoutMs: number;
@@ -64,7 +68,7 @@ async function upgrade(options: HandlerOptions, request: IncomingMessage, socket
   const asked = route(request.method ?? '', new URL(request.url ?? '/', 'https://apiserver'));
   const user = authenticate(request, options.tokens);
   options.admin.meet(user.username, asked, options.now());
-  authorize(options.store, user, asked);
+  options.admin.judge(() => authorize(options.store, user, asked));
   if (asked.subresource !== 'exec' || !isWebSocket(request))
     throw badRequest('the lab runs a command over a WebSocket alone (kubectl 1.30 or later)');
   const pod = find(options.store, asked);
@@ -75,7 +79,7 @@ async function upgrade(options: HandlerOptions, request: IncomingMessage, socket
 
 async function serve(options: HandlerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const url = new URL(request.url ?? '/', 'https://apiserver');
-  const found = discovery(url.pathname);
+  const found = discovery(url.pathname, { checksFields: options.checkFields !== null });
   // Health is told to anyone.
   const user = found === 'ok' ? null : authenticate(request, options.tokens);
   if (found !== null && request.method === 'GET') return send(response, 200, found);
@@ -84,7 +88,7 @@ async function serve(options: HandlerOptions, request: IncomingMessage, response
   if (delayMs > 0) await wait(delayMs, undefined, { ref: false });
   if (response.destroyed) return; // whoever asked has not waited, and a watch would go on for nobody
   if (fault !== null && fault.code !== 'resetAfter') return fail(response, fault);
-  if (user !== null) authorize(options.store, user, asked);
+  if (user !== null) options.admin.judge(() => authorize(options.store, user, asked));
   accept(request);
   if (asked.verb === 'watch') return watch(options, asked, response);
   const answer = await act(options, asked, request, user ?? NOBODY);
@@ -97,9 +101,11 @@ const NOBODY: User = { username: '', groups: [], extra: {} };
 async function act(options: HandlerOptions, asked: ApiRequest, request: IncomingMessage, user: User): Promise<Answer> {
   const { store, lifecycle, lister } = options;
   const { resource, namespace, query } = asked;
-  const strict = query.get('fieldValidation') === 'Strict';
+  const checkFields = query.get('fieldValidation') === 'Strict' ? options.checkFields : null;
   const admitted = (oldObject: KubeObject | null) => (object: KubeObject) =>
-    admit(store, { user, asked, operation: oldObject === null ? 'CREATE' : 'UPDATE', object, oldObject });
+    options.admin.judge(() =>
+      admit(store, { user, asked, operation: oldObject === null ? 'CREATE' : 'UPDATE', object, oldObject }),
+    );
   if (asked.subresource === 'exec') throw badRequest('Upgrade request required');
   if (asked.subresource === 'log') {
     const pod = find(store, asked);
@@ -108,7 +114,7 @@ async function act(options: HandlerOptions, asked: ApiRequest, request: Incoming
   switch (asked.verb) {
     case 'create': {
       const body = await readObject(request);
-      if (strict) await refuseUnknownFields(resource, body);
+      await checkFields?.(resource, body);
       if (asked.subresource !== 'binding')
         return { code: 201, body: lifecycle.create(resource, namespace, body, admitted(null)) };
       lifecycle.bind(resource, find(options.store, asked), body);
@@ -116,7 +122,7 @@ async function act(options: HandlerOptions, asked: ApiRequest, request: Incoming
     }
     case 'update': {
       const body = await readObject(request);
-      if (strict) await refuseUnknownFields(resource, body);
+      await checkFields?.(resource, body);
       const old = find(store, asked);
       return { code: 200, body: lifecycle.update(resource, old, body, statusOnly(asked), admitted(old)) };
     }
@@ -124,7 +130,7 @@ async function act(options: HandlerOptions, asked: ApiRequest, request: Incoming
       const type = contentType(request);
       if (!PATCH_TYPES.some((known) => known === type)) throw unsupportedMediaType(PATCH_TYPES);
       const patch = await readJson(request);
-      if (strict) await refuseUnknownFields(resource, patched(resource, find(store, asked), type, patch));
+      await checkFields?.(resource, patched(resource, find(store, asked), type, patch));
       const old = find(store, asked);
       const body = patched(resource, old, type, patch);
       return { code: 200, body: lifecycle.update(resource, old, body, statusOnly(asked), admitted(old)) };

@@ -29,6 +29,10 @@ export function validate(resource: Resource, object: KubeObject, old: KubeObject
 /** Fills in what a client may leave out. */
 export function withDefaults(resource: Resource, body: JsonObject): JsonObject {
   if (resource.plural === 'namespaces') return { ...body, status: { phase: 'Active', ...objectAt(body, 'status') } };
+  if (resource.plural === 'daemonsets') {
+    const spec = { updateStrategy: { type: 'RollingUpdate' }, ...objectAt(body, 'spec') };
+    return { ...body, spec };
+  }
   if (resource.plural !== 'pods') return body;
   const spec = {
     restartPolicy: 'Always',

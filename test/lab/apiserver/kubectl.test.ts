@@ -6,13 +6,14 @@ import { test } from 'tap';
 import { known } from '../../../src/lab/apiserver/resource.ts';
 import { type Rendered, render } from '../../e2e/kustomize.ts';
 import { Kubectl, kubectlVersion } from '../../runtime/kubectl.ts';
+import { refuseUnknownFields } from '../../runtime/unknown-fields.ts';
 import { cluster } from './client.ts';
 
 const skip = kubectlVersion() === null && 'NOT RUN: there is no kubectl (Debian: kubernetes-client)';
 const OVERLAY = 'overlays/eni-multi-ip';
 
 test('kubectl: an overlay is applied, applied again without a change, patched, and deleted', { skip }, async (t) => {
-  const { server } = await cluster(t);
+  const { server } = await cluster(t, { checkFields: refuseUnknownFields });
   const folder = t.testdir();
   const kubectl = new Kubectl(server, join(folder, 'home'));
   const deploy = join(folder, 'deploy');

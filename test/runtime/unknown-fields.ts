@@ -1,23 +1,22 @@
 /**
  * Fields that a kind does not have, named before anything is stored: what `kubectl apply` asks for, so that a misspelt manifest is not half of one.
- * What a kind has is taken from the models of the client library.
+ * What a kind has is taken from the models of the client library, 15 MB that the lab's programs do without: so a server is given this, or does not check.
  *
  * Limits: names alone, no types of values and no doubled keys; kinds without a model are not looked at.
  * Source: Kubernetes API concepts, "Field validation"; the words are those of `strict decoding error`.
  */
-import { badRequest } from './api-error.ts';
-import { isJsonObject, type Json, type JsonObject } from './kube-object.ts';
-import type { Resource } from './resource.ts';
+import * as library from '@kubernetes/client-node';
+import { badRequest } from '../../src/lab/apiserver/api-error.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../src/lab/apiserver/kube-object.ts';
+import type { Resource } from '../../src/lab/apiserver/resource.ts';
 
 type Attribute = { readonly baseName: string; readonly type: string };
 type Model = { getAttributeTypeMap(): readonly Attribute[] };
 
 /** Rejects with ApiError 400 that names each unknown field. */
 export async function refuseUnknownFields({ kind }: Resource, body: JsonObject): Promise<void> {
-  // Loaded for who asks, since it takes a third of a second.
-  const library: Readonly<Record<string, unknown>> = await import('@kubernetes/client-node');
   const modelOf = (type: string): Model | null => {
-    const model = library[type];
+    const model = (library as Readonly<Record<string, unknown>>)[type];
     return typeof model === 'function' && 'getAttributeTypeMap' in model ? (model as unknown as Model) : null;
   };
   const unknown = [...unknownFields(modelOf, kind === 'Event' ? 'CoreV1Event' : `V1${kind}`, body, '')];
