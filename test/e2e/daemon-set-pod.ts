@@ -1,5 +1,5 @@
 /**
- * One pod of a DaemonSet on one node, run as the kubelet runs it: its object, its volumes, its sandbox, the init containers one after the other,
+ * One pod of a DaemonSet on one node, run as the kubelet runs it: its volumes, its sandbox, the init containers one after the other,
  * then its containers, until they are ready by their own probes. It is ended as the kubelet ends it, with the grace that it asks for.
  *
  * Limits: probes are asked while one waits for readiness, and not afterwards; what ends by itself is started again by `restart` alone.
@@ -7,10 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { V1Container, V1DaemonSet, V1Pod } from '@kubernetes/client-node';
-import type { JsonObject } from '../../src/lab/apiserver/kube-object.ts';
-import { resourceNamed } from '../../src/lab/apiserver/resource.ts';
-import type { Lab } from '../../src/lab/lab.ts';
+import type { V1Container, V1Pod } from '@kubernetes/client-node';
 import { BUSYBOX_PATH } from '../runtime/busybox-image.ts';
 import { containerSpec } from './container-spec.ts';
 import type { ImageNode } from './image-node.ts';
@@ -22,42 +19,20 @@ const READY_TIMEOUT_MS = 120_000;
 const LOG_TAIL_LINES = 30;
 
 export class DaemonSetPod {
-  readonly #lab: Lab;
   readonly #node: ImageNode;
   readonly #pod: V1Pod;
   readonly #volumes: PodVolumes;
+  readonly #signal: AbortSignal;
   readonly #containers = new Map<string, { readonly id: string; readonly attempt: number }>();
   #laid: readonly LaidVolume[] = [];
   #sandboxId = '';
 
-  private constructor(lab: Lab, node: ImageNode, pod: V1Pod) {
-    this.#lab = lab;
+  /** `pod`: as the API server has it. `signal`: ends the waiting, with an AbortError. */
+  constructor(node: ImageNode, pod: V1Pod, signal: AbortSignal) {
     this.#node = node;
     this.#pod = pod;
+    this.#signal = signal;
     this.#volumes = new PodVolumes(pod, node.root);
-  }
-
-  /** Resolves when it is ready. Rejects with the end of the log of what failed; then nothing of it runs. */
-  static async start(lab: Lab, node: ImageNode, set: V1DaemonSet, cluster: Cluster): Promise<DaemonSetPod> {
-    const template = set.spec?.template;
-    const namespace = set.metadata?.namespace ?? 'default';
-    const object = {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { generateName: `${set.metadata?.name}-`, labels: { ...template?.metadata?.labels } },
-      spec: { ...(template?.spec as object), nodeName: node.name },
-    };
-    const { metadata } = lab.api.lifecycle.create(pods(), namespace, object as unknown as JsonObject);
-    const { name, uid } = metadata;
-    const status = { hostIP: node.lab.nodeIp };
-    const pod = new DaemonSetPod(lab, node, { ...(object as V1Pod), metadata: { name, namespace, uid }, status });
-    try {
-      await pod.#start(cluster);
-      return pod;
-    } catch (error) {
-      await pod.stop().catch(() => {});
-      throw error;
-    }
   }
 
   get sandboxId(): string {
@@ -68,7 +43,8 @@ export class DaemonSetPod {
     return this.#pod.metadata?.name ?? '';
   }
 
-  async #start(cluster: Cluster): Promise<void> {
+  /** Resolves when it is ready. Rejects with the end of the log of what failed; `stop` is then the caller's. */
+  async start(cluster: Cluster): Promise<void> {
     const { metadata, spec } = this.#pod;
     const { cri } = this.#node.containerd;
     this.#laid = this.#volumes.lay(cluster);
@@ -95,7 +71,7 @@ export class DaemonSetPod {
         const { state, exit_code } = await this.#node.containerd.cri.containerStatus(id);
         if (state === 'CONTAINER_EXITED') throw this.#failure(container.name, `ended with ${exit_code}`);
         if (performance.now() > endMs) throw this.#failure(container.name, `is not ready after ${timeoutMs} ms`);
-        await sleep(POLL_MS);
+        await sleep(POLL_MS, undefined, { signal: this.#signal });
       }
     }
   }
@@ -105,8 +81,21 @@ export class DaemonSetPod {
     const container = this.#pod.spec?.containers.find((each) => each.name === name);
     const old = this.#containers.get(name);
     if (container === undefined || old === undefined) throw new Error(`${this.name} has no container ${name}`);
+    // One that has just been killed runs for the runtime until it has been told, and is not removed before.
+    await this.#whenEnded(old.id, name);
     await this.#node.containerd.cri.removeContainer(old.id, 0);
     await this.#run(container, old.attempt + 1);
+  }
+
+  /** Of its own network, or the node's. */
+  async ip(): Promise<string> {
+    if (this.#pod.spec?.hostNetwork === true) return this.#node.lab.nodeIp;
+    return (await this.#node.containerd.cri.sandboxStatus(this.#sandboxId)).ip;
+  }
+
+  /** Whether that ConfigMap has been laid for it as a volume. */
+  mounts(configMap: string): boolean {
+    return this.#laid.length > 0 && this.#pod.spec?.volumes?.some((one) => one.configMap?.name === configMap) === true;
   }
 
   /** A changed ConfigMap reaches the pod. */
@@ -126,7 +115,7 @@ export class DaemonSetPod {
     return readFileSync(path, 'utf8').replaceAll(/^\S+ std(out|err) [FP] /gm, '');
   }
 
-  /** With the pod's own grace; object and volumes go too. */
+  /** With the pod's own grace; its volumes go too. */
   async stop(): Promise<void> {
     const { cri } = this.#node.containerd;
     const grace = this.#pod.spec?.terminationGracePeriodSeconds ?? 30;
@@ -138,9 +127,7 @@ export class DaemonSetPod {
       await cri.removePodSandbox(this.#sandboxId);
     }
     this.#volumes.remove();
-    const object = this.#lab.api.store.get(pods(), this.#pod.metadata?.namespace ?? '', this.name);
-    const now = { gracePeriodSeconds: 0, uid: null, resourceVersion: null };
-    if (object !== null) this.#lab.api.lifecycle.delete(pods(), object, now);
+    this.#laid = [];
   }
 
   async #run(container: V1Container, attempt: number): Promise<string> {
@@ -157,7 +144,7 @@ export class DaemonSetPod {
       const status = await this.#node.containerd.cri.containerStatus(id);
       if (status.state === 'CONTAINER_EXITED') return status;
       if (performance.now() > endMs) throw this.#failure(name, `has not ended after ${END_TIMEOUT_MS} ms`);
-      await sleep(POLL_MS);
+      await sleep(POLL_MS, undefined, { signal: this.#signal });
     }
   }
 
@@ -181,10 +168,4 @@ export class DaemonSetPod {
     }
     return new Error(`${this.#node.name}: ${this.name}: ${name} ${what}\n${tail}`);
   }
-}
-
-function pods() {
-  const resource = resourceNamed('pods');
-  if (resource === null) throw new Error('the API server of the lab knows no pods');
-  return resource;
 }

@@ -7,12 +7,13 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { V1ConfigMap, V1DaemonSet, V1PodSpec } from '@kubernetes/client-node';
 import { DEFAULT_SCHEMA, load, loadAll, Type } from 'js-yaml';
+import type { JsonObject } from '../../src/lab/apiserver/kube-object.ts';
 
 export type Rendered = {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string; namespace?: string };
-};
+} & JsonObject;
 
 export type ImageRule = { readonly name: string; readonly newName?: string; readonly newTag?: string };
 

@@ -26,7 +26,7 @@ t.test(
     const next = nextImage(image, folder.path);
     await lifeOfTwoNodes({
       ...{ judge: t, say, image, next, load: 2, kubeletPauseMs: 10_000 },
-      ...{ askAll: true, atOnce: false, pairs: 200 },
+      ...{ atOnce: false, pairs: 200 },
       outages: [['api'], ['cloud'], ['metadata'], ['api', 'cloud', 'metadata']],
     });
   },

@@ -2,7 +2,8 @@
  * The whole life of an installation on two nodes, from the images to an empty node: apply, pods, a rolling update and a roll-back under load, what may
  * befall a node meanwhile (B20, B37, B41), drain and uninstall. Nothing is taken from this tree but the images and deploy/.
  *
- * The second node is a hardened one (B37). Readiness is asked every 200 ms from the first pod to the drain.
+ * What speaks to the cluster is typed as deploy/install.md has it. The second node is a hardened one (B37). Readiness is asked every 200 ms from the first pods
+ * until the roll-back is over.
  */
 import type { Netns } from '../../src/lab/netns/netns.ts';
 import type { Judge } from '../lab/whole-path.ts';
@@ -10,17 +11,16 @@ import { WEB_PORT } from '../runtime/busybox-image.ts';
 import type { CriPod } from '../runtime/cri-node.ts';
 import { inNetns, inPod, type Shell, serveWho, whoAnswers } from '../runtime/who-answers.ts';
 import { Churn } from './churn.ts';
-import { DaemonSetPod } from './daemon-set-pod.ts';
 import { flushedBySomebody } from './flushed-by-somebody.ts';
 import type { Image } from './images.ts';
 import { nobodyAnswers, type Who } from './nobody-answers.ts';
 import { nodeAsItIs, whatIsLeft } from './node-before.ts';
+import { PAGE } from './page.ts';
 import { PingWatch } from './ping-watch.ts';
 import { Stage, type StageNode } from './stage.ts';
 import { StatusWatch } from './status-watch.ts';
 import { ForeignDevices, forwards, harden, PRIMARY, strictness } from './strict-host.ts';
 import { until } from './until.ts';
-import { uninstalling } from './what-is-applied.ts';
 
 /** More than the four addresses of one ENI of the lab's instances: these pods have two. */
 const PODS_ON_TWO_ENIS = 5;
@@ -39,9 +39,7 @@ export type Life = {
   readonly load: number;
   /** Between two tries of a kubelet: 10 s and more on a real node. */
   readonly kubeletPauseMs: number;
-  /** Whether each node is asked all the time, or only the one that is being updated: the questions cost half a processor a node. */
-  readonly askAll: boolean;
-  /** Whether all nodes are updated at once, or one after the other. */
+  /** Whether all nodes are updated at once, or as many at a time as the manifest says: one. */
   readonly atOnce: boolean;
   /** Of B20: pods that come and go under somebody who flushes. */
   readonly pairs: number;
@@ -63,14 +61,23 @@ export async function lifeOfTwoNodes(life: Life): Promise<void> {
 }
 
 async function live(stage: Stage, life: Life): Promise<void> {
-  const { judge, say, image, next, load, kubeletPauseMs, askAll, atOnce, pairs, outages } = life;
+  const { judge, say, image, next, load, kubeletPauseMs, atOnce, pairs, outages } = life;
   const [first, second] = stage.pair();
   for (const { node } of stage.nodes) forwards(node);
   await harden(second.node);
   const strict = strictness(second.node);
   const before = stage.nodes.map(({ node }) => nodeAsItIs(node));
 
-  await Promise.all(stage.nodes.map((on) => stage.roll(on, stage.applied(image))));
+  say(`deploy/install.md is followed by ${stage.hands.name}`);
+  await stage.apply(image);
+  for (const [command, said] of [
+    [PAGE.doctor, /^API server +ok/m],
+    [PAGE.status, /^node +serving/m],
+    [PAGE.installLog, /enactor-cni/],
+  ] as const) {
+    const printed = await stage.hands.type(command);
+    if (!stage.hands.left.has(command)) judge.match(printed, said, command);
+  }
   await Promise.all(stage.nodes.map(({ node }) => node.containerd.whenNetworkReady()));
   say('both nodes are ready by the runtime’s own word');
 
@@ -81,7 +88,7 @@ async function live(stage: Stage, life: Life): Promise<void> {
   judge.strictSame(strictness(second.node), strict, 'B37: settings that are not ours are as they were');
   say(`${here.length + there.length} pods run, and reach each other, the nodes and a machine elsewhere`);
 
-  const statuses = askAll ? stage.nodes.map(({ node }) => new StatusWatch(node)) : [];
+  const statuses = stage.nodes.map(({ node }) => new StatusWatch(node));
   const pings = await startPings(first, second, here, there);
   const foreign = new ForeignDevices(second.node);
   const churns = stage.nodes.map((on) => {
@@ -93,16 +100,13 @@ async function live(stage: Stage, life: Life): Promise<void> {
     [next, 'updates to'],
     [image, 'rolls back to'],
   ] as const) {
-    const roll = async (on: StageNode) => {
-      say(`${on.node.name} ${word} ${to.version}`);
-      const own = askAll ? null : new StatusWatch(on.node);
-      await stage.roll(on, stage.applied(to));
-      if (own !== null) statuses.push(own);
-      await own?.stop();
-      judge.equal(await versionOf(on), to.version, `${on.node.name} runs ${to.version}`);
-    };
-    if (atOnce) await Promise.all(stage.nodes.map(roll));
-    else for (const on of stage.nodes) await roll(on);
+    say(`the cluster ${word} ${to.version}`);
+    // The page: another tag is applied; back goes by the tag, or at once by the history.
+    stage.deploy.nameImage(to);
+    if (atOnce) stage.deploy.edit('base/daemonset.yaml', 'maxUnavailable: 10%', 'maxUnavailable: 100%');
+    await stage.hands.type(to === next ? PAGE.apply : PAGE.undo);
+    await stage.hands.type(PAGE.rolledOut);
+    for (const on of stage.nodes) judge.equal(await versionOf(on), to.version, `${on.node.name} runs ${to.version}`);
   }
   await Promise.all(churns.map((churn) => churn.stop()));
   await foreign.stop();
@@ -132,7 +136,7 @@ async function live(stage: Stage, life: Life): Promise<void> {
     say(`the daemon was killed and started while ${away.join(', ')} was away`);
   }
 
-  await uninstall(stage, { judge, say, image });
+  await uninstall(stage, { judge, say });
   stage.nodes.forEach(({ node }, index) => {
     const left = whatIsLeft(before[index] ?? {}, node);
     judge.strictSame(left, node === second.node ? STAYS : [], `${node.name}: nothing is left`);
@@ -208,24 +212,39 @@ async function versionOf({ daemon }: StageNode): Promise<string> {
 }
 
 /** deploy/install.md, "Uninstall", step by step. */
-async function uninstall(stage: Stage, { judge, say, image }: Pick<Life, 'judge' | 'say' | 'image'>): Promise<void> {
-  await Promise.all(stage.nodes.map((on) => stage.drain(on)));
+async function uninstall(stage: Stage, { judge, say }: Pick<Life, 'judge' | 'say'>): Promise<void> {
+  const { hands, nodes } = stage;
+  await Promise.all(nodes.map((on) => stage.drain(on)));
   say('drained');
-  const { cluster } = stage.applied(image, { min_pool_size: 0, max_pool_size: 0 });
-  for (const { daemon } of stage.nodes) daemon?.update(cluster);
-  for (const { node } of stage.nodes)
+  stage.deploy.configure({ min_pool_size: 0, max_pool_size: 0 });
+  await hands.type(PAGE.apply);
+  for (const { node } of nodes)
     await until(`${node.name} gives its ENIs back`, async () => (await node.report())?.enis.length === 0);
+  judge.equal(/\beni-/.test(await hands.type(PAGE.enis)), false, 'enactor eni lists none on any node');
   say('the ENIs are given back');
-  await Promise.all(stage.nodes.map(({ daemon }) => daemon?.stop()));
-  for (const on of stage.nodes) on.daemon = null;
-  await Promise.all(
-    stage.nodes.map(async ({ node }) => {
-      const { set, cluster: none } = uninstalling(stage.lab, image.name);
-      const pod = await DaemonSetPod.start(stage.lab, node, set, none);
-      judge.match(pod.log('uninstall'), /nothing of enactor is left on this node/, `${node.name}: uninstall says so`);
-      await pod.stop();
-    }),
+  judge.strictSame(
+    stage.lab.api.admin.denied,
+    [],
+    'the API server refused the daemons nothing: permissions.yaml has it all',
   );
+  await hands.type(PAGE.remove);
+  await hands.type(PAGE.clean);
+  await hands.type(PAGE.cleaned);
+  await hands.type(PAGE.cleanLog);
+  for (const { node, agent } of nodes) {
+    const said = agent.podOf('enactor-uninstall')?.log('uninstall') ?? '';
+    judge.match(said, /nothing of enactor is left on this node/, `${node.name}: uninstall says so`);
+  }
+  await hands.type(PAGE.removeClean);
+  for (const set of ['enactor', 'enactor-uninstall']) await stage.whenNoneRuns(set);
+  const done = [...hands.typed, ...hands.left];
+  if (hands.typed.size > 0)
+    judge.strictSame(
+      Object.values(PAGE).filter((command) => !done.includes(command)),
+      [],
+      'each command of the page was typed',
+    );
+  for (const command of hands.left) say(`NOT TYPED, since ${hands.name} cannot: ${command}`);
   say('uninstalled');
 }
 

@@ -35,13 +35,9 @@ for (const cpu of ['100m', '250m'])
 async function burst(t: Test, stage: Stage, image: Image, cpu: string): Promise<void> {
   const [on] = stage.nodes;
   if (on === undefined) throw new Error('the stage has a node');
-  const given = stage.applied(image, { min_pool_size: 0, max_pool_size: 5 });
-  const [daemon] = given.set.spec?.template.spec?.containers ?? [];
-  if (daemon === undefined) throw new Error('the DaemonSet has a container');
-  daemon.resources = { ...daemon.resources, limits: { ...daemon.resources?.limits, cpu } };
-
+  stage.deploy.edit('base/daemonset.yaml', 'memory: 512Mi', `memory: 512Mi\n              cpu: ${cpu}`);
   const startMs = performance.now();
-  await stage.roll(on, given);
+  await stage.apply(image, { min_pool_size: 0, max_pool_size: 5 });
   await on.node.containerd.whenNetworkReady();
   const readyMs = performance.now() - startMs;
 

@@ -2,16 +2,23 @@
  * Where the run happens: a lab of nodes without daemons, each with a root and a containerd of its own that know both images, and the DaemonSet's pods on
  * them. Everything that was started is ended by `close`, also after a failure in the middle.
  */
-import { resolve } from 'node:path';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { V1DaemonSet } from '@kubernetes/client-node';
+import { startControllers } from '../../src/lab/controllers/controllers.ts';
 import { type Lab, startLab } from '../../src/lab/lab.ts';
 import { labTopology } from '../../src/lab/lab-topology.ts';
 import { CriNode, type CriPod } from '../runtime/cri-node.ts';
-import { DaemonSetPod } from './daemon-set-pod.ts';
+import { refuseUnknownFields } from '../runtime/unknown-fields.ts';
+import type { DaemonSetPod } from './daemon-set-pod.ts';
+import { EditedDeploy } from './edited-deploy.ts';
+import { Hands } from './hands.ts';
 import { ImageNode } from './image-node.ts';
 import type { Image } from './images.ts';
-import { type Applied, applied } from './what-is-applied.ts';
+import { NodeAgent } from './node-agent.ts';
+import { PAGE } from './page.ts';
+import { until } from './until.ts';
 
 /** Of the instances, in whose name the daemon calls the cloud: the overlays name no keys. */
 const RAM_ROLE = 'enactor';
@@ -20,19 +27,26 @@ const PATIENCE_MS = 120_000;
 export type StageNode = {
   readonly node: ImageNode;
   readonly pods: CriNode;
+  readonly agent: NodeAgent;
   /** Of the DaemonSet; null before and after. */
-  daemon: DaemonSetPod | null;
+  readonly daemon: DaemonSetPod | null;
 };
 
 export class Stage {
   readonly lab: Lab;
   readonly nodes: readonly StageNode[];
-  readonly #say: (line: string) => void;
+  readonly deploy: EditedDeploy;
+  readonly hands: Hands;
+  readonly #folder: string;
+  readonly #stopControllers: () => void;
 
-  private constructor(lab: Lab, nodes: readonly StageNode[], say: (line: string) => void) {
+  private constructor(lab: Lab, nodes: readonly StageNode[], folder: string) {
     this.lab = lab;
     this.nodes = nodes;
-    this.#say = say;
+    this.#folder = folder;
+    this.deploy = new EditedDeploy(lab, folder);
+    this.hands = new Hands(lab.api, folder);
+    this.#stopControllers = startControllers(lab.api);
   }
 
   static async open(given: {
@@ -43,7 +57,11 @@ export class Stage {
   }): Promise<Stage> {
     const topology = labTopology(given.nodes, given.instanceType);
     const instances = topology.instances.map((one) => ({ ...one, ramRole: RAM_ROLE }));
-    const lab = await startLab({ daemons: false, topology: { ...topology, instances } });
+    const lab = await startLab({
+      daemons: false,
+      topology: { ...topology, instances },
+      checkFields: refuseUnknownFields,
+    });
     const started: ImageNode[] = [];
     try {
       await Promise.all(
@@ -60,8 +78,19 @@ export class Stage {
       throw error;
     }
     const inOrder = lab.nodes.flatMap((one) => started.find((node) => node.lab === one) ?? []);
-    const nodes = inOrder.map((node) => ({ node, pods: CriNode.on(lab, node.lab, node.containerd), daemon: null }));
-    return new Stage(lab, nodes, given.say);
+    const nodes = inOrder.map((node): StageNode => {
+      const agent = new NodeAgent(lab.api, node, given.say);
+      const pods = CriNode.on(lab, node.lab, node.containerd);
+      return {
+        node,
+        pods,
+        agent,
+        get daemon() {
+          return agent.podOf('enactor');
+        },
+      };
+    });
+    return new Stage(lab, nodes, mkdtempSync(join(tmpdir(), 'enactor-stage-')));
   }
 
   /** Two nodes or more, or an Error. */
@@ -71,15 +100,17 @@ export class Stage {
     return [first, second];
   }
 
-  /** As the controller of DaemonSets does with one node: the old pod goes, the new one comes. Resolves when it is ready. */
-  async roll(on: StageNode, { set, cluster }: Applied): Promise<void> {
-    const beginMs = performance.now();
-    await on.daemon?.stop();
-    const goneMs = performance.now();
-    on.daemon = null;
-    on.daemon = await DaemonSetPod.start(this.lab, on.node, set, cluster);
-    const [stop, start] = [goneMs - beginMs, performance.now() - goneMs].map((ms) => (ms / 1_000).toFixed(1));
-    this.#say(`${on.node.name}: ${imageOf(set)} is ready, after ${stop} s for the old and ${start} s for the new one`);
+  /** Applies the overlay with an image and the configuration changed, and resolves when it is rolled out: each node's daemon is ready. */
+  async apply(image: Image, edits: Readonly<Record<string, unknown>> = {}): Promise<void> {
+    this.deploy.nameImage(image);
+    this.deploy.configure(edits);
+    await this.hands.type(PAGE.apply);
+    await this.hands.type(PAGE.rolledOut);
+  }
+
+  /** Resolves when no pod of a DaemonSet runs on any node. */
+  whenNoneRuns(set: string): Promise<void> {
+    return until(`no pod of ${set} runs`, async () => this.nodes.every(({ agent }) => !agent.runs(set)));
   }
 
   /** Resolves when the node's daemon is ready, after a while at least. */
@@ -95,18 +126,14 @@ export class Stage {
   /** What the kubelet does with what a failed ADD left, and with all pods of a node that is drained: nothing of the cluster's network is left on it. */
   async drain(on: StageNode): Promise<void> {
     const { cri } = on.node.containerd;
-    for (const id of await cri.listSandboxIds()) if (id !== on.daemon?.sandboxId) await cri.removePodSandbox(id);
+    const kept = on.agent.sandboxIds;
+    for (const id of await cri.listSandboxIds()) if (!kept.includes(id)) await cri.removePodSandbox(id);
   }
 
   /** Of a pod of the cluster's network on a node, whose containers' logs are kept. */
   async pod(on: StageNode, name: string): Promise<CriPod & { readonly logs: string }> {
     const logs = on.node.logFolder(name);
     return { ...(await on.pods.startPod(name, { logDirectory: logs, tries: 2 })), logs };
-  }
-
-  /** The overlay with an image, and the daemons' configuration changed. */
-  applied(image: Image, edits: Readonly<Record<string, unknown>> = {}): Applied {
-    return applied(this.lab, image.name, edits);
   }
 
   /** The ends of the logs of what runs, for whoever has to find out why. */
@@ -125,10 +152,11 @@ export class Stage {
 
   /** Resolves to what was left of the stage itself, as sentences. */
   async close(): Promise<readonly string[]> {
+    this.#stopControllers();
+    await Promise.all(this.nodes.map(({ agent }) => agent.stop()));
     const ended = await Promise.allSettled(this.nodes.map(({ node }) => node.stop()));
+    rmSync(this.#folder, { recursive: true, force: true });
     const trouble = ended.flatMap((one) => (one.status === 'rejected' ? [`${one.reason}`] : []));
     return [...trouble, ...(await this.lab.stop())];
   }
 }
-
-const imageOf = (set: V1DaemonSet): string => set.spec?.template.spec?.containers[0]?.image ?? '';

@@ -1,0 +1,28 @@
+/**
+ * The commands of deploy/install.md that speak to the cluster, as they stand there. The e2e run types them, and says which it has not; a test compares
+ * with the page, so that neither is changed alone.
+ */
+export const PAGE = {
+  apply: 'kubectl apply -k deploy/overlays/eni-multi-ip',
+  rolledOut: 'kubectl -n kube-system rollout status ds/enactor',
+  doctor: 'kubectl -n kube-system exec ds/enactor -- enactor doctor',
+  status: 'kubectl -n kube-system exec ds/enactor -- enactor status',
+  undo: 'kubectl -n kube-system rollout undo ds/enactor',
+  installLog: 'kubectl -n kube-system logs ds/enactor -c install',
+  enis: 'for pod in $(kubectl -n kube-system get pods -l app=enactor -o name); do kubectl -n kube-system exec $pod -- enactor eni; done',
+  remove: 'kubectl delete -k deploy/overlays/eni-multi-ip',
+  clean: 'kubectl apply -k deploy/uninstall',
+  cleaned: 'kubectl -n kube-system rollout status ds/enactor-uninstall',
+  cleanLog: 'kubectl -n kube-system logs ds/enactor-uninstall -c uninstall',
+  removeClean: 'kubectl delete -k deploy/uninstall',
+} as const;
+
+/** Those that are not: the lab's API server prints no table with more columns, and the last one has no end. */
+export const NOT_TYPED: readonly string[] = [
+  'kubectl -n kube-system get pods -l app=enactor -o wide',
+  'kubectl exec … -- enactor why NAMESPACE/POD',
+];
+
+/** What this kind of command needs of a kubectl beyond the oldest that can apply. Source: KEP-4006: WebSockets since 1.30. */
+export const needsWebSocket = (command: string): boolean => / exec /.test(command);
+export const WEB_SOCKET_SINCE = 30;
