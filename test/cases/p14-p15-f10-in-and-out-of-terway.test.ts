@@ -80,10 +80,12 @@ const start = (here: Machine): DaemonRun => here.start({ jsonSocket: socket, loc
  * no path of it any more. Either way the lease ends with the DEL: the collector could not, while the API server has the pod.
  */
 async function end(t: Test, here: Machine, daemon: DaemonRun, pod: TerwayPod, late: boolean): Promise<void> {
+  const veth = hostVethName({ namespace: 'default', name: pod.name }, 'eth0');
   if (late) pod.namespace.remove();
+  // The kernel takes its devices in its own time.
+  if (late) await daemon.until(async () => !ip('-o', 'link').includes(veth));
   const { exitCode, stdout } = await del(here, pod.containerId, pod.name, late ? '' : pod.namespace.path);
   if (exitCode !== 0 || stdout !== '') t.fail(`DEL of ${pod.name}: ${exitCode} ${stdout}`);
-  const veth = hostVethName({ namespace: 'default', name: pod.name }, 'eth0');
   if (ip('-o', 'link').includes(veth)) t.fail(`${pod.name}: its device is there yet`);
   const rules = about([pod.ip]).filter((line) => !line.startsWith('100:'));
   if (rules.length > 0) t.fail(`${pod.name}: ${rules.join(', ')}`);

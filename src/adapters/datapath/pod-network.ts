@@ -83,7 +83,8 @@ export class PodNetwork {
         return route === null || route.linkIndex === link?.index;
       });
       if (link === null || isOwned(link, device)) deletePodRules(host, ours);
-      else deleteNamed(host, ours);
+      // Of a pair that is gone already nobody knows who made it.
+      if (ours.length > 0 && (link === null || !isOwned(link, device))) deleteNamed(host, ours);
       if (link !== null) host.apply([deleteLink(link)], GONE);
       else this.#deletePodEnd(sandbox, device.podMac); // of a pair neither end outlives the other
     } finally {
