@@ -2,7 +2,8 @@
  * Looks at each call of one life before it leaves: invariants 2, 5, 6 and 9, and that nothing is asked for twice.
  *
  * An Assign or a Create whose answer was lost may have been carried out: it is asked again with its own ClientToken, until that is
- * answered, or what the cloud has is looked at, before a call with another token asks for the like.
+ * answered, or what the cloud has is looked at, before a call with another token asks for the like. A token that was answered is not used
+ * again: the cloud would give what it gave then, which may be gone.
  */
 import type { Intent } from '../core/intent.ts';
 import { mutates } from '../vpc/model.ts';
@@ -46,6 +47,8 @@ export class CallWatch {
   readonly #options: CallWatchOptions;
   /** ClientTokens of calls whose answer was lost, by what they are for. */
   readonly #lost = new Map<string, string>();
+  /** ClientTokens that were answered. */
+  readonly #spent = new Set<string>();
   /** Looks that left after a loss. */
   readonly #looks = new WeakMap<object, readonly string[]>();
   /** Mutating calls under way, by ENI. */
@@ -96,13 +99,14 @@ export class CallWatch {
       for (const aim of this.#looks.get(input) ?? []) if (sees(input, aim)) this.#lost.delete(aim);
     const aim = aimOf(api, input, clientToken);
     if (aim === null || clientToken === null) return;
+    if (outcome === 'done') this.#spent.add(clientToken);
     if (outcome === 'lost') this.#lost.set(aim, clientToken);
     else if (outcome === 'done' && this.#lost.get(aim) === clientToken) this.#lost.delete(aim);
   }
 
   /** The node is whole again after an actor was made to die: what that one had under way is nobody's any more. */
   mended(): void {
-    for (const known of [this.#flying, this.#lost, this.#begun]) known.clear();
+    for (const known of [this.#flying, this.#lost, this.#begun, this.#spent]) known.clear();
   }
 
   /** What takes the cloud seconds is not asked after at once. */
@@ -122,6 +126,11 @@ export class CallWatch {
   }
 
   #checkToken(api: ApiName, input: Input<ApiName>, clientToken: string | null): void {
+    if (clientToken !== null) {
+      this.#options.witness.checks += 1;
+      if (this.#spent.has(clientToken) && !this.#options.defective())
+        this.#options.report('token', `${api} has the token ${clientToken}, which was answered`);
+    }
     const aim = aimOf(api, input, clientToken);
     const lost = aim === null ? undefined : this.#lost.get(aim);
     if (lost === undefined) return;

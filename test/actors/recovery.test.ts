@@ -37,12 +37,15 @@ const closed = (lab: OneNode): Promise<void> =>
 
 type Options = Parameters<typeof oneNode>[0];
 
+/** On a busy machine an ENI takes its time, and one that took too long would be finished off. */
+const PATIENT = { attachTimeoutMs: 20_000, settleTimeoutMs: 20_000, detachTimeoutMs: 20_000 } as const;
+
 async function start(
   t: Test,
   settings: NonNullable<Options['settings']> = {},
   cloud: NonNullable<Options['cloud']> = {},
 ): Promise<OneNode> {
-  const lab = await oneNode({ settings: { maxIdle: 4, coolDownMs: 0, ...settings }, cloud });
+  const lab = await oneNode({ settings: { maxIdle: 4, coolDownMs: 0, ...PATIENT, ...settings }, cloud });
   t.teardown(() => lab.stop());
   await lab.serving();
   return lab;
