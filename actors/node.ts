@@ -25,6 +25,7 @@ import { Replies } from './ask.ts';
 import { factsAfter, factsAnew } from './change-settings.ts';
 import { charts } from './chart-data.ts';
 import { cloudKeeperLogic } from './cloud-keeper.ts';
+import { endsByKind } from './ends-by-kind.ts';
 import { eniLogic } from './eni.ts';
 import { EniMemory } from './eni-memory.ts';
 import { garbageCollectorLogic } from './garbage-collector.ts';
@@ -164,7 +165,7 @@ export function startNode({
       quiet: fromPromise(async ({ signal }) => {
         while (replies.size > 0 && !signal.aborted) await delay(DRAIN_POLL_MS);
       }),
-      leases: timed(leasesMachine.provide({ actors: { lease: ofSandbox } }), instant),
+      leases: timed(endsByKind(leasesMachine.provide({ actors: { lease: ofSandbox } })), instant),
       eniFactory: timed(eniFactoryMachine.provide({ actors: { eni, survey } }), instant),
       idlePool: timed(idlePoolMachine, instant),
       garbageCollector: timed(collector, instant),

@@ -25,6 +25,7 @@ import { kernelKeeperMachine } from '../statecharts/kernel-keeper.ts';
 import { leaseMachine } from '../statecharts/lease.ts';
 import { leasesMachine } from '../statecharts/leases.ts';
 import { type NodeRef, nodeMachine } from '../statecharts/node.ts';
+import { endsByKind } from './ends-by-kind.ts';
 import { reportOf } from './report.ts';
 import { statePath } from './state-path.ts';
 import { timed } from './timed.ts';
@@ -74,7 +75,7 @@ export function replaying(settings: Settings, startMs: number, heard: HeardInRep
   const eni = timed(eniMachine.provide(hands(...ENI_HANDS)), instant);
   const eniFactory = timed(eniFactoryMachine.provide({ actors: { ...unanswered('survey'), eni } }), instant);
   const lease = timed(leaseMachine.provide(hands('persist', 'erase')), instant);
-  const leases = timed(leasesMachine.provide({ actors: { lease } }), instant);
+  const leases = timed(endsByKind(leasesMachine.provide({ actors: { lease } })), instant);
   const idlePool = timed(idlePoolMachine, instant);
   const keeper = kernelKeeperMachine.provide({
     actors: { ...unanswered('sweep'), watch: fromCallback(() => undefined) },

@@ -8,6 +8,7 @@
  */
 import { failureOf } from '../core/errors.ts';
 import type { KubeSettings } from '../core/kube-settings.ts';
+import { untilEither } from '../core/until-either.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { NodeReport, PodRouteReport } from '../ports/introspection.ts';
 import type { KubeWrites, NodeStanding, Taint } from '../ports/kube-writes.ts';
@@ -76,20 +77,8 @@ export class NodeHerald {
     this.#tellEvents(now);
     const nowMs = clock.nowMs();
     if (!now.state.endsWith('serving') || now.pool === null || nowMs < this.#notBeforeMs) return;
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
     try {
-      if (nowMs - this.#readMs >= settings.nodePeriodMs) await this.#read(nowMs, limit);
-      const node = this.#node;
-      if (node === null) return;
-      this.#compareMaxPods(node, now.pool.capacity);
-      const [change] = this.#changes(node, now, nowMs);
-      if (change === undefined) return;
-      await change.write(limit);
-      this.#node = change.after(node);
-      this.#failures = 0;
-      this.#notBeforeMs = nowMs + settings.nodeWriteMs;
-      // A refreshed heartbeat changes nothing.
-      log[change.what.startsWith('heartbeat') ? 'debug' : 'info']({ change: change.what }, 'node object written');
+      await untilEither([signal, AbortSignal.timeout(CALL_MS)], (limit) => this.#tellNode(now, nowMs, limit));
     } catch (error) {
       if (signal.aborted) return;
       if (this.#failures === 0) log.warn({ failure: failureOf(error) }, 'the node object cannot be written');
@@ -98,6 +87,22 @@ export class NodeHerald {
       this.#notBeforeMs = nowMs + fullMs * (0.5 + this.#parts.fraction() / 2);
       this.#readMs = Number.NEGATIVE_INFINITY; // whatever has become of it
     }
+  }
+
+  async #tellNode(now: NodeReport, nowMs: number, signal: AbortSignal): Promise<void> {
+    const { settings, log } = this.#parts;
+    if (nowMs - this.#readMs >= settings.nodePeriodMs) await this.#read(nowMs, signal);
+    const node = this.#node;
+    if (node === null || now.pool === null) return;
+    this.#compareMaxPods(node, now.pool.capacity);
+    const [change] = this.#changes(node, now, nowMs);
+    if (change === undefined) return;
+    await change.write(signal);
+    this.#node = change.after(node);
+    this.#failures = 0;
+    this.#notBeforeMs = nowMs + settings.nodeWriteMs;
+    // A refreshed heartbeat changes nothing.
+    log[change.what.startsWith('heartbeat') ? 'debug' : 'info']({ change: change.what }, 'node object written');
   }
 
   async #read(nowMs: number, signal: AbortSignal): Promise<void> {

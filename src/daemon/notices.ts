@@ -6,6 +6,7 @@
  * Source: client-go tools/record, EventSourceObjectSpamFilter, for why a source holds itself back.
  */
 import { failureOf } from '../core/errors.ts';
+import { untilEither } from '../core/until-either.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { KubeEvent, Kubernetes } from '../ports/kubernetes.ts';
 import type { Log } from '../ports/log.ts';
@@ -67,8 +68,9 @@ export class Notices {
       const [oldest] = this.#written.keys();
       if (this.#written.size > SEEN_MAX && oldest !== undefined) this.#written.delete(oldest);
       try {
-        const limit = AbortSignal.any([signal, AbortSignal.timeout(WRITE_MS)]);
-        await this.#parts.kubernetes.recordEvent({ ...event, times }, limit);
+        await untilEither([signal, AbortSignal.timeout(WRITE_MS)], (limit) =>
+          this.#parts.kubernetes.recordEvent({ ...event, times }, limit),
+        );
       } catch (error) {
         // It may have been written: what is lost is a word, and the log has it.
         this.#parts.log.debug({ reason: event.reason, failure: failureOf(error) }, 'an event could not be recorded');

@@ -8,6 +8,7 @@ import { failureOf } from '../core/errors.ts';
 import { isHeldBack } from '../core/held-back.ts';
 import type { Lease } from '../core/lease.ts';
 import { podKey } from '../core/sandbox.ts';
+import { untilEither } from '../core/until-either.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { KubeWrites } from '../ports/kube-writes.ts';
 import type { Log } from '../ports/log.ts';
@@ -57,8 +58,9 @@ export class PodAnnotator {
         some.slice(at, at + AT_ONCE).map(async ({ pod, ips }) => {
           this.#written.set(pod.uid, { ips, atMs: nowMs });
           try {
-            const limit = AbortSignal.any([signal, AbortSignal.timeout(CALL_MS)]);
-            await writes.annotatePod(pod, { [POD_IPS]: ips }, limit);
+            await untilEither([signal, AbortSignal.timeout(CALL_MS)], (limit) =>
+              writes.annotatePod(pod, { [POD_IPS]: ips }, limit),
+            );
           } catch (error) {
             log.debug(
               { pod: `${pod.namespace}/${pod.name}`, failure: failureOf(error) },

@@ -12,6 +12,12 @@ import type { Log } from '../ports/log.ts';
 import type { Store, StoreOp } from '../ports/store.ts';
 import type { NodePods } from './node-pods.ts';
 
+/**
+ * Pods that are gone and known yet: 17 a minute for an hour, 200 a minute for the five minutes that an address is usually kept. Without a bound
+ * a node of short jobs would keep a kilobyte for each of an hour.
+ */
+export const GONE_MAX = 1_024;
+
 export type PodCopiesParts = {
   readonly store: Store;
   readonly kubernetes: Pick<Kubernetes, 'watchNodePods'>;
@@ -27,6 +33,8 @@ export class PodCopies {
   readonly #copies = new Map<string, PodCopy>();
   /** Keys whose record is not what is known. */
   readonly #unwritten = new Set<string>();
+  /** Gone ones that went before their hour, since the last word about it. */
+  #forgotten = 0;
   #loaded = false;
   #away = false;
 
@@ -61,7 +69,7 @@ export class PodCopies {
     await kubernetes.watchNodePods(nodeName, (event) => this.#take(event), signal, trouble).catch(() => {});
   }
 
-  /** Forgets who has been gone for an hour, and writes what could not be written. Never rejects. */
+  /** Forgets who has been gone for an hour, tells who had to go before, and writes what could not be written. Never rejects. */
   async tidy(): Promise<void> {
     await this.#load();
     for (const [key, copy] of this.#copies)
@@ -69,6 +77,13 @@ export class PodCopies {
         this.#copies.delete(key);
         this.#unwritten.add(key);
       }
+    this.#forgetOver();
+    if (this.#forgotten > 0)
+      this.#parts.log.info(
+        { pods: this.#forgotten },
+        'many pods went: those gone longest are forgotten within the hour',
+      );
+    this.#forgotten = 0;
     await this.#write();
   }
 
@@ -81,6 +96,7 @@ export class PodCopies {
       for (const [key, copy] of this.#copies) if (!there.has(key)) this.#isGone(key, copy);
     } else if (event.type === 'changed') this.#note(podKey(event.pod), copyOf(event.pod));
     else this.#isGone(podKey(event.pod), copyOf(event.pod));
+    this.#forgetOver();
     await this.#write();
   }
 
@@ -94,6 +110,18 @@ export class PodCopies {
     if (JSON.stringify(this.#copies.get(key)) === JSON.stringify(copy)) return;
     this.#copies.set(key, copy);
     this.#unwritten.add(key);
+  }
+
+  /** Whoever has been gone for longest goes first. */
+  #forgetOver(): void {
+    if (this.#copies.size <= GONE_MAX) return;
+    const gone = [...this.#copies].flatMap(([key, { goneAtMs }]) => (goneAtMs === null ? [] : [{ key, goneAtMs }]));
+    const over = Math.max(0, gone.length - GONE_MAX);
+    for (const { key } of gone.sort((a, b) => a.goneAtMs - b.goneAtMs).slice(0, over)) {
+      this.#copies.delete(key);
+      this.#unwritten.add(key);
+    }
+    this.#forgotten += over;
   }
 
   #isOld({ goneAtMs }: PodCopy): boolean {

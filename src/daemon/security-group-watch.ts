@@ -10,6 +10,7 @@ import { EnactorError, failureOf } from '../core/errors.ts';
 import { type GroupFinding, groupFindings, sameIds } from '../core/group-findings.ts';
 import type { Lease } from '../core/lease.ts';
 import { sandboxKey } from '../core/sandbox.ts';
+import { untilEither } from '../core/until-either.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Cloud } from '../ports/cloud.ts';
 import type { GroupsReport } from '../ports/introspection.ts';
@@ -68,9 +69,10 @@ export class SecurityGroupWatch {
 
   async #look(signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts;
-    const timeout = AbortSignal.any([signal, AbortSignal.timeout(LOOK_TIMEOUT_MS)]);
     try {
-      const findings = await this.#findings(timeout);
+      const findings = await untilEither([signal, AbortSignal.timeout(LOOK_TIMEOUT_MS)], (limit) =>
+        this.#findings(limit),
+      );
       this.#report = { lookedMs: clock.nowMs(), findings, failure: null };
       const news = findings.filter(({ says }) => !this.#told.has(says));
       this.#told = new Set(findings.map(({ says }) => says));

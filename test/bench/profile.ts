@@ -1,12 +1,15 @@
 /**
  * `npm run bench -- --profile NAME`: the programs under Node that the bench measures write V8's processor profiles, and what they spent
- * their own time in is told, most first. Figures of a profiled run are for comparing lines, not for aims.
+ * their own time in is told, most first; of those that leave snapshots of their heap (memory), what the last one has more of than the first.
+ * Figures of a profiled run are for comparing lines, not for aims.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { heapGrowth, heapParts } from './heap-growth.ts';
 
 const SHOWN = 30;
 const INTERVAL_US = 500;
+const HEAP = '.heapsnapshot';
 
 /** Arguments of Node. A program that is to leave a profile has to end by itself, not be killed. */
 export function profileArgs(into: string | null): readonly string[] {
@@ -51,9 +54,15 @@ export function ownTimes(profile: CpuProfile): string {
     .join('\n');
 }
 
-/** One text a profile that was left in the folder. */
+/** One text a profile that was left in the folder, and one of the heap. */
 export function profilesIn(folder: string): readonly string[] {
-  return readdirSync(folder)
+  const names = readdirSync(folder).sort();
+  const times = names
     .filter((name) => name.endsWith('.cpuprofile'))
     .map((name) => `${name}\n${ownTimes(JSON.parse(readFileSync(join(folder, name), 'utf8')) as CpuProfile)}`);
+  const heaps = names.filter((name) => name.endsWith(HEAP));
+  const [first, last] = [heaps[0], heaps.at(-1)];
+  if (first === undefined || last === undefined || first === last) return times;
+  const growth = heapGrowth(heapParts(join(folder, first)), heapParts(join(folder, last)));
+  return [...times, `from ${first} to ${last}\n${growth}`];
 }

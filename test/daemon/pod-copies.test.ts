@@ -5,7 +5,7 @@ import { EnactorError } from '../../src/core/errors.ts';
 import { copyOf, POD_COPY_MS, parsePodCopy } from '../../src/core/pod-copy.ts';
 import { defaultSettings } from '../../src/core/settings.ts';
 import { backendOver } from '../../src/daemon/backend.ts';
-import { PodCopies } from '../../src/daemon/pod-copies.ts';
+import { GONE_MAX, PodCopies } from '../../src/daemon/pod-copies.ts';
 import type { Pod } from '../../src/ports/kubernetes.ts';
 import type { Store } from '../../src/ports/store.ts';
 import { FakeKubernetes } from '../../src/simulation/fake-kubernetes.ts';
@@ -19,7 +19,12 @@ const refOf = ({ namespace, name, uid }: Pod, named: string | null = uid) => ({ 
 async function rig(disk: MemoryDisk = new Map(), store: Store = memoryStore(disk)) {
   const server = new FakeKubernetes();
   const clock = { now: 1_000, nowMs: () => clock.now };
-  const copies = new PodCopies({ store, kubernetes: server, nodeName: 'node-1', clock, log: silent });
+  const told: unknown[] = [];
+  const log = {
+    ...silent,
+    info: (fields: object, message: string) => void (/forgotten/.test(message) && told.push(fields)),
+  };
+  const copies = new PodCopies({ store, kubernetes: server, nodeName: 'node-1', clock, log });
   const end = new AbortController();
   const following = copies.follow(end.signal);
   await settle();
@@ -58,7 +63,7 @@ async function rig(disk: MemoryDisk = new Map(), store: Store = memoryStore(disk
   const cut = (): void => {
     away = true;
   };
-  return { server, clock, copies, add, asked, allocator, stop, cut, disk };
+  return { server, clock, copies, add, asked, allocator, stop, cut, disk, told };
 }
 
 const podsOf = (server: FakeKubernetes) => ({
@@ -133,6 +138,35 @@ t.test('pod copies: whoever went while nobody looked is gone from the first list
   t.equal(next.copies.gone(refOf(podS)), null, 'its name is another one’s');
   await next.stop();
 });
+
+t.test(
+  'pod copies: of those that went only so many are known, the last ones, and never fewer that are there',
+  async (t) => {
+    const first = await rig();
+    first.server.putPod(podP);
+    const nthOf = (nth: number): Pod => ({ ...podS, name: `s-${nth}`, uid: `uid-${nth}` });
+    const known = () =>
+      Array.from({ length: GONE_MAX + 3 }, (_, nth) => nth).filter(
+        (nth) => first.copies.gone(refOf(nthOf(nth))) !== null,
+      );
+    for (let nth = 0; nth < GONE_MAX + 3; nth += 1) {
+      first.clock.now += 1;
+      first.server.putPod(nthOf(nth));
+      await settle();
+      first.server.deletePod('default', `s-${nth}`);
+      await settle();
+      if (nth === GONE_MAX - 1) t.equal(known()[0], 0, 'as many as there may be');
+    }
+    t.equal(known().length, GONE_MAX);
+    t.equal(known()[0], 3, 'those gone longest went first');
+    t.match(first.copies.there(refOf(podP)), { uid: 'uid-p' });
+    t.equal(first.disk.get('pods')?.size, GONE_MAX + 1, 'nor does the disk know more');
+    await first.copies.tidy();
+    await first.copies.tidy();
+    t.strictSame(first.told, [{ pods: 3 }], 'told once');
+    await first.stop();
+  },
+);
 
 t.test('pod copies: a store that cannot be used yet costs nothing but the memory of earlier lives', async (t) => {
   const disk: MemoryDisk = new Map();

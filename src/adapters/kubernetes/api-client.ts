@@ -8,6 +8,7 @@ import { readFile } from 'node:fs/promises';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
+import { untilEither } from '../../core/until-either.ts';
 import { KeptCredentials } from './kept-credentials.ts';
 import { KubernetesError } from './kubernetes-error.ts';
 
@@ -39,10 +40,12 @@ export class ApiClient {
   /** The body of a 2xx answer. Rejects with KubernetesError, or AbortError when `signal` fires. */
   async json(call: ApiCall, signal: AbortSignal): Promise<unknown> {
     const timeout = AbortSignal.timeout(this.#timeoutMs);
-    return this.#guard(call, signal, timeout, async () => {
-      const response = await this.#open(call, AbortSignal.any([signal, timeout]));
-      return parse(call, await textOf(call, response));
-    });
+    return this.#guard(call, signal, timeout, () =>
+      untilEither([signal, timeout], async (either) => {
+        const response = await this.#open(call, either);
+        return parse(call, await textOf(call, response));
+      }),
+    );
   }
 
   /**
@@ -59,15 +62,17 @@ export class ApiClient {
     const late = new AbortController();
     // Also while a connection is being made, which a socket's own timeout does not cover.
     const timer = setTimeout(() => late.abort(), this.#timeoutMs * HEAD_TIMES);
-    const either = AbortSignal.any([signal, late.signal]);
-    const response = await this.#guard(call, signal, late.signal, () => this.#open(call, either, silenceMs)).finally(
-      () => clearTimeout(timer),
-    );
-    opened();
-    response.setEncoding('utf8');
-    const chunks = response[Symbol.asyncIterator]();
-    let rest = '';
+    const leave = (): void => late.abort(signal.reason);
+    signal.addEventListener('abort', leave, { once: true });
+    if (signal.aborted) leave();
+    let response: IncomingMessage | null = null;
     try {
+      const head = this.#guard(call, signal, late.signal, () => this.#open(call, late.signal, silenceMs));
+      response = await head.finally(() => clearTimeout(timer));
+      opened();
+      response.setEncoding('utf8');
+      const chunks = response[Symbol.asyncIterator]();
+      let rest = '';
       for (;;) {
         const { value, done } = await this.#guard(call, signal, never, () => chunks.next());
         if (done === true) break;
@@ -77,7 +82,8 @@ export class ApiClient {
         for (const line of lines) if (line !== '') yield line;
       }
     } finally {
-      response.destroy();
+      signal.removeEventListener('abort', leave);
+      response?.destroy();
     }
   }
 
