@@ -71,6 +71,7 @@ async function live(stage: Stage, life: Life): Promise<void> {
   say(`deploy/install.md is followed by ${stage.hands.name}`);
   await stage.apply(image);
   for (const [command, said] of [
+    [PAGE.pods, /^enactor-\S+ +1\/1 +Running +\S+ +\S+ +node-1/m],
     [PAGE.doctor, /^API server +ok/m],
     [PAGE.status, /^node +serving/m],
     [PAGE.installLog, /enactor-cni/],

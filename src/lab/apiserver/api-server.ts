@@ -1,7 +1,7 @@
 /**
  * A small Kubernetes API server for the lab, over TLS, in memory: what the daemon asks for, and what `kubectl` needs to follow deploy/install.md.
  *
- * Limits: no controllers (src/lab/controllers has those of DaemonSets), schemas, server-side apply, tables, dry run or protobuf; values of fields are
+ * Limits: no controllers (src/lab/controllers has those of DaemonSets), schemas, server-side apply, dry run or protobuf; values of fields are
  * checked where it matters here; events are core/v1 only; a namespace goes at once with its content.
  */
 import { randomBytes } from 'node:crypto';

@@ -22,6 +22,7 @@ import { containerOf, execOver, isWebSocket, type Kubelets, kubeletOf } from './
 import type { Resource } from './resource.ts';
 import { type ApiRequest, route } from './route.ts';
 import type { ObjectStore } from './store.ts';
+import { tableOf, wantsTable } from './table.ts';
 import { WatchStream } from './watch.ts';
 
 /** Rejects with ApiError for an object with fields that its kind does not have: what a client may ask for, by `fieldValidation=Strict`. */
@@ -91,9 +92,11 @@ async function serve(options: HandlerOptions, request: IncomingMessage, response
   if (user !== null) options.admin.judge(() => authorize(options.store, user, asked));
   accept(request);
   if (asked.verb === 'watch') return watch(options, asked, response);
-  const answer = await act(options, asked, request, user ?? NOBODY);
+  const { code, body } = await act(options, asked, request, user ?? NOBODY);
+  const read = asked.verb === 'get' || asked.verb === 'list';
+  const asTable = read && typeof body !== 'string' && wantsTable(request.headers.accept ?? '');
   if (fault !== null) response.destroy();
-  else send(response, answer.code, answer.body);
+  else send(response, code, asTable ? tableOf(asked.resource, body, options.now()) : body);
 }
 
 const NOBODY: User = { username: '', groups: [], extra: {} };

@@ -67,6 +67,7 @@ test('api server: own-node-only.yaml is evaluated: a node’s token writes to it
     message: /enactor-own-node-only.* denied request: the pod is of another node/,
   });
   t.match(await refusal(annotate(as(DAEMON), 'theirs')), { message: /only the annotation/ });
+  t.match(server.admin.denied, [/of another node/, /only the annotation/], 'both are kept for whoever looks');
   await annotate(api, 'theirs');
   t.pass('the administrator is none of its business');
   const binding = known('validatingadmissionpolicybindings');

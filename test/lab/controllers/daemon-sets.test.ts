@@ -126,6 +126,11 @@ test('daemon sets: kubectl waits for a roll-out, goes back by the history, and d
   t.match(await roll('undo'), /rolled back/);
   t.match(await roll('status'), /successfully rolled out/);
   t.strictSame(imagesOf(pods()), ['a:1', 'a:1']);
+  t.match(
+    await kubectl.run('-n', NAMESPACE, 'get', 'ds,pods', '-o', 'wide'),
+    /DESIRED +CURRENT +READY.*\n.*agent +2 +2 +2 +2 +2 +\d+s\n\n.*NODE.*\npod\/agent-\S+ +1\/1 +Running +\d+s +<none> +n[12]/,
+    'as a table',
+  );
   t.match(await roll('history'), /\n2 .*\n3 /, 'the first revision is the newest now');
   await kubectl.run('-n', NAMESPACE, 'delete', 'ds/agent');
   await until(() => pods().length === 0);
