@@ -9,6 +9,7 @@ import type { KnownVSwitch } from '../src/core/remembered-cloud.ts';
 import type { Settings } from '../src/core/settings.ts';
 import type { Log } from '../src/ports/log.ts';
 import type { At } from '../statecharts/at.ts';
+import { lookAhead } from './look.ts';
 import type { NodePorts } from './ports.ts';
 import type { Asked, Told } from './told.ts';
 
@@ -34,12 +35,18 @@ const isList = (lists: NonNullable<Settings['vSwitchIds']>): lists is readonly s
 export function identifyLogic(ports: NodePorts, told: Told, identified: (instanceId: string) => void) {
   const { kernel, clock, log } = ports;
   return fromPromise<At<NodeFacts>, { settings: Settings }>(async ({ input: { settings }, signal }) => {
+    let ahead: Promise<void> = Promise.resolve();
+    const begun = (instanceId: string): void => {
+      identified(instanceId);
+      ahead = lookAhead({ ...ports, told }, instanceId, settings, signal);
+    };
     const [{ facts, instanceType }] = await Promise.all([
-      instanceFacts({ ...ports, cloud: told }, settings, signal, identified).finally(() => {
+      instanceFacts({ ...ports, cloud: told }, settings, signal, begun).finally(() => {
         if (told.isWhole) told.forget();
       }),
       kernel.prepareHost(),
     ]);
+    await ahead;
     const { instanceId: instance, eniCap: enis, ipv4PerEni: ipsPerEni } = facts;
     log.info({ instance, type: instanceType, enis, ipsPerEni }, 'instance identified');
     return { atMs: clock.nowMs(), value: facts };

@@ -33,6 +33,7 @@ export class Intents {
   readonly #answers = new Map<string, readonly Said[]>();
   readonly #unwritten = new Set<string>();
   #answeredMs = 0;
+  #changes = 0;
   #timer: unknown = null;
 
   /** @param struckOut what has to go to disk with an intent (eni-memory.ts) */
@@ -63,12 +64,18 @@ export class Intents {
     return this.#open.size;
   }
 
+  /** Grows with every intent of this life that is opened or closed: as long as it does not, no call of ours begins or ends. */
+  get changes(): number {
+    return this.#changes;
+  }
+
   /**
    * Resolves when the intent is durable; it takes the place of the one this slot had, an Unassign beside it only when the ENI goes. Rejects with EnactorError `store`: then the call
    * must not be made.
    */
   async open(intent: Intent): Promise<void> {
     const { id, slot } = intent;
+    this.#changes += 1;
     const struckOut = this.#struckOut === null ? [] : await this.#struckOut(intent);
     const isTaking = intent.kind === 'unassign';
     const ofSlot = this.#bySlot.get(slot);
@@ -106,6 +113,7 @@ export class Intents {
   close(intent: Intent): void {
     const { id, slot } = intent;
     if (this.#open.get(id) !== intent) return;
+    this.#changes += 1;
     this.#open.delete(id);
     if (this.#bySlot.get(slot) === id) this.#bySlot.delete(slot);
     this.#closed.add(id);

@@ -140,7 +140,7 @@ export function startNode({
     ),
     instant,
   );
-  const told = new Told(ports);
+  const told = new Told(ports, intents);
   const looks = new SharedLooks({
     ...{ ...ports, known: () => knownEnisOf(root) },
     keptMs: () => SHOWN_BEFORE_MAX * settings().cloudPeriodMs,
@@ -161,7 +161,7 @@ export function startNode({
       }),
       recover: recoverLogic({ ...ports, told, intents, memory, unreadable, booted }),
       recall: recallLogic({ ...ports, identity: () => identity, unreadable, booted }),
-      look: lookLogic(ports),
+      look: lookLogic({ ...ports, told }),
       quiet: fromPromise(async ({ signal }) => {
         while (replies.size > 0 && !signal.aborted) await delay(DRAIN_POLL_MS);
       }),

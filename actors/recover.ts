@@ -49,7 +49,17 @@ export function recoverLogic(hands: RecoverHands) {
   return fromPromise<At<Recovered>, RecoverInput>(async ({ input, signal }) => {
     const { facts, settings } = input;
     const whole = await claimStore(hands, facts.instanceId);
-    const [onDisk, coolUntilMs, left, ownReservations, { open }, answers, bootId, hostPods, links] = await Promise.all([
+    const [
+      onDisk,
+      coolUntilMs,
+      left,
+      ownReservations,
+      { open, unreadable: lostIntents },
+      answers,
+      bootId,
+      hostPods,
+      links,
+    ] = await Promise.all([
       readLeases(store),
       readCoolDowns(store),
       readLeftovers(store),
@@ -70,7 +80,7 @@ export function recoverLogic(hands: RecoverHands) {
         'the lease of a sandbox cannot be read: addresses it may have are held back until it is deleted',
       );
     intents.adopt(open, answers);
-    const told = { open, answers };
+    const told = { open, answers, whole: whole && lostIntents.length === 0 };
     const { askedMs, attached, tagged, byId } = await (input.seen === null
       ? look(hands, told, facts, settings, signal)
       : lookOnceMore(hands, told, input.seen, signal));

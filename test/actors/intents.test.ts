@@ -171,3 +171,20 @@ t.test('intents: an Unassign stays beside what is begun next, and goes with its 
   t.strictSame(ids(), ['eni-1']);
   t.equal(intents.taking('eni-1'), null);
 });
+
+t.test('intents: who looked before sees that one was begun, or has ended, since', async (t) => {
+  const { intents, quiet } = rig();
+  const [one, other] = [of('eni-1', 0), of('eni-2', 1)];
+  const before = intents.changes;
+  const opening = intents.open(one);
+  t.not(intents.changes, before, 'before it is on disk');
+  await opening;
+  const begun = intents.changes;
+  intents.close(other);
+  t.equal(intents.changes, begun, 'one that was not open says nothing');
+  intents.close(one);
+  t.not(intents.changes, begun, 'before it is off the disk');
+  const over = intents.changes;
+  await quiet();
+  t.equal(intents.changes, over);
+});

@@ -17,7 +17,7 @@ import { burstPlugin } from './burst-plugin.ts';
 import { charts } from './charts.ts';
 import { cniAdd } from './cni-add.ts';
 import { cniParallel } from './cni-parallel.ts';
-import { fleet } from './fleet.ts';
+import { fleet, fleetScale } from './fleet.ts';
 import { inspectorBench } from './inspector.ts';
 import { machineFacts, machineText, processorTicks } from './machine-facts.ts';
 import { type Bench, type Measurement, table } from './measurement.ts';
@@ -30,7 +30,7 @@ import { small } from './small.ts';
 import { start } from './start.ts';
 
 const benches: readonly Bench[] = [
-  ...[cniAdd, cniParallel, allocWarm, burst, burstPlugin, fleet, start, memory, charts, small],
+  ...[cniAdd, cniParallel, allocWarm, burst, burstPlugin, fleet, fleetScale, start, memory, charts, small],
   ...[restart, observedBench, inspectorBench],
 ];
 const INSIDE = 'ENACTOR_BENCH_INSIDE';

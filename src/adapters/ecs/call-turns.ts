@@ -11,7 +11,7 @@
  * A thousand nodes that restart together so find their rate without knowing of one another.
  *
  * Where it is known how many nodes there are (`fleet`), they need not be refused first: a life's looks begin at a moment drawn from as long
- * as all nodes together would need if each asked once, unless that is less than a minute, or somebody waits (`hurry`). What is remembered is
+ * as all nodes together need for the looks of a start, unless that is less than a minute, or somebody waits (`hurry`). What is remembered is
  * served meanwhile. And what nobody waits for at all goes last (`background`): behind every other call, at a pace at which the looks of
  * all nodes take a quarter of what the account has, and only when no call was refused for a while; but it goes once in ten minutes.
  *
@@ -26,6 +26,8 @@ const MINUTE_MS = 60_000;
 /** The share of a node whose first call of a minute was refused, and the least that any falls to: a call in four minutes. */
 const FIRST_SHARE = 1;
 const LEAST_SHARE = 1 / 4;
+/** Of one whose looks were spread over the minutes that all need: few are refused then, and those are to be done soon after the others. */
+const SPREAD_SHARE = 4;
 const SHARE_AFTER_REFUSAL = 0.5;
 const SHARE_AFTER_ANSWER = 1.25;
 /** Others have got what they wanted meanwhile. */
@@ -34,6 +36,8 @@ const SHARE_AFTER_MINUTE = 1.5;
 const SHARE_FORGOTTEN_MS = 10 * MINUTE_MS;
 /** Looks that a node makes as it starts, at most, of one API: a fleet whose looks fit into a minute need not spread them. */
 const FIRST_LOOKS = 3;
+/** And usually: at its ENIs by the instance and by their tags (actors/look.ts). */
+const USUAL_LOOKS = 2;
 /** Of what an account has, for what nobody waits for. */
 const BACKGROUND_SHARE = 1 / 4;
 /** After a refusal others need the calls more, for so long; and for how long they may need them at most. */
@@ -183,7 +187,8 @@ export class CallTurns {
     if (nowMs < state.restUntilMs) return;
     const perMinute = this.#shareAfterRefusal(state, nowMs);
     const untilNextMinuteMs = this.#minuteMs - (this.#wallMs() % this.#minuteMs);
-    const partMs = (this.#fraction() * this.#minuteMs) / Math.min(1, perMinute);
+    const minutes = this.#isSpread(state) && perMinute > 1 ? 1 / 2 : 1 / Math.min(1, perMinute);
+    const partMs = this.#fraction() * minutes * this.#minuteMs;
     state.throttles += 1;
     state.restUntilMs = nowMs + untilNextMinuteMs + partMs;
     state.share = { perMinute, refusedMs: nowMs, nextMs: state.restUntilMs };
@@ -224,7 +229,7 @@ export class CallTurns {
       ...{ background: [], backgroundMs: -Infinity },
     };
     // Once all have looked who begin together.
-    const afterAllMs = state.isLook ? this.#togetherMs(perMinute) : 0;
+    const afterAllMs = state.isLook ? USUAL_LOOKS * this.#togetherMs(perMinute) : 0;
     state.backgroundMs = this.#startMs + afterAllMs + this.#place * this.#backgroundGapMs(state);
     this.#apis.set(api, state);
     return state;
@@ -232,7 +237,8 @@ export class CallTurns {
 
   #shareAfterRefusal(state: Api, nowMs: number): number {
     const { answered } = this.#minuteOf(state);
-    if (state.share === null) return answered === 0 ? FIRST_SHARE : SHARE_AFTER_REFUSAL * answered;
+    const first = answered === 0 ? FIRST_SHARE : SHARE_AFTER_REFUSAL * answered;
+    if (state.share === null) return this.#isSpread(state) ? Math.max(SPREAD_SHARE, first) : first;
     return Math.max(LEAST_SHARE, SHARE_AFTER_REFUSAL * this.#shareNow(state.share, nowMs));
   }
 
@@ -306,6 +312,10 @@ export class CallTurns {
     return minutes * FIRST_LOOKS <= 1 ? 0 : minutes * this.#minuteMs;
   }
 
+  #isSpread({ isLook, perMinute }: Api): boolean {
+    return isLook && !this.#hurried && this.#togetherMs(perMinute) > 0;
+  }
+
   #backgroundWaitMs({ backgroundMs }: Api, { sinceMs }: Waiter): number {
     const calmMs = this.#refusedMs + this.#scaled(BACKGROUND_CALM_MS * (0.75 + this.#place / 2));
     const patientMs = Math.min(calmMs, sinceMs + this.#scaled(BACKGROUND_MAX_MS));
@@ -315,7 +325,7 @@ export class CallTurns {
   /** When this life's looks begin. */
   #opensMs({ isLook, perMinute }: Api): number {
     if (this.#hurried || !isLook) return -Infinity;
-    return this.#startMs + this.#place * this.#togetherMs(perMinute);
+    return this.#startMs + this.#place * USUAL_LOOKS * this.#togetherMs(perMinute);
   }
 
   /** 0: a token was taken; else how long until there is one. */

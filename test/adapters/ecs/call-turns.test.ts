@@ -209,12 +209,28 @@ const LOOK = 'DescribeNetworkInterfaces';
 
 t.test('turns: a fleet that knows its size spreads its first looks over the minutes that it needs', async (t) => {
   const { all, goOn, left, note } = fleetOf(1_000, 1_000);
-  for (const turns of all) void turns.take({ api: LOOK, who: '' }, never).then(note);
-  await goOn(90_000);
-  t.equal(left.length, 1_000);
+  // By the instance, and by its tags.
+  for (const turns of all) for (const who of ['', '']) void turns.take({ api: LOOK, who }, never).then(note);
+  await goOn(160_000);
+  t.equal(left.length, 2_000);
   const first = left.filter((ms) => ms < 60_000).length;
   t.ok(first > 700 && first <= 1.05 * apiRates[LOOK], `${first} in the first minute`);
-  t.ok(Math.max(...left) <= 75_000);
+  t.ok(Math.max(...left) <= 150_000);
+});
+
+t.test('turns: whose spread looks are refused makes them soon after the others', async (t) => {
+  const { all, goOn, left, note } = fleetOf(50, 1_000);
+  for (const turns of all) void turns.take({ api: LOOK, who: '' }, never);
+  await goOn(180_000);
+  for (const turns of all) {
+    turns.throttled(LOOK);
+    for (const who of ['', '']) void turns.take({ api: LOOK, who }, never).then(note);
+  }
+  await goOn(600_000);
+  const within = (fromMs: number, toMs: number): number => left.filter((ms) => ms >= fromMs && ms < toMs).length;
+  t.equal(left.length, 100);
+  t.ok(within(240_000, 270_000) >= 50, 'the first of two in the half minute after the one that was used up');
+  t.equal(within(240_000, 300_000), 100, 'and the second one in the same minute');
 });
 
 t.test('turns: a few nodes wait for nobody, nor does one for which somebody waits', async (t) => {
