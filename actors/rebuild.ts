@@ -87,6 +87,7 @@ export function rebuild(witnesses: Witnesses): Rebuilt {
 
   /** No rule leads what the pod sends to the ENI, since it leaves by the ENI's device in the pod. */
   function isOwn(eni: CloudEni, pod: HostPod): boolean {
-    return pod.routeTable === null && isAway(eni);
+    const isLed = pod.routeTable !== null && pod.routeTable !== OWN_ENI_TABLE;
+    return !isLed && (pod.ownEni === true || isAway(eni));
   }
 }

@@ -93,7 +93,8 @@ export function recoverLogic(hands: RecoverHands) {
     const leased = (eni: CloudEni): boolean => onDisk.leases.some((lease) => lease.grant.eni.eniId === eni.eniId);
     const managed = attached.filter((eni) => isManaged(eni, settings, leased(eni)));
     const onLeases = onDisk.leases.flatMap(({ grant }) => halvesOf(grant.address));
-    const witnessed = { whole, enis: managed, pods: hostPods, nowMs: clock.nowMs() };
+    const devices = new Set(links.map(({ mac }) => mac));
+    const witnessed = { whole, enis: managed, pods: hostPods, devices, nowMs: clock.nowMs() };
     const taken = new Set([...onLeases, ...coolUntilMs.keys(), ...ownReservations.keys()]);
     const inherited = await inherit(hands, { ...witnessed, taken }, signal);
     const { pods } = inherited;
@@ -142,9 +143,7 @@ export function recoverLogic(hands: RecoverHands) {
       whole,
       bootId,
       nowMs: clock.nowMs(),
-      isAway: (eni) =>
-        isOurs(eni.tags, facts.instanceId, settings.clusterId) &&
-        !links.some(({ mac }) => mac === eni.mac.toLowerCase()),
+      isAway: (eni) => isOurs(eni.tags, facts.instanceId, settings.clusterId) && !devices.has(eni.mac.toLowerCase()),
       bindingOf,
     });
     await store.write([

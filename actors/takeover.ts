@@ -5,6 +5,9 @@
  * the cloud has the address on the ENI that the record names; whether it still is a pod the garbage collector asks the API server, as of any. An
  * address that a record keeps for a pod without a sandbox is kept on, if the API server says that no pod uses it. Pure.
  *
+ * A pod that Terway gave an ENI to itself is believed by the same witnesses, and one more: the ENI's device is not on the host. What it then has is
+ * what a pod of ours has in its place (own-eni.ts), so that its DEL brings the device home.
+ *
  * Old versions wrote down no container id. Such a pod's sandbox has a name of our own (`unnamedContainerId`); by what its DEL is recognised, since one
  * that may be an older sandbox's must not end it, src/daemon/unnamed-sandbox.ts tells.
  * Source: cases/field P14, P15, cases/bugs B22.
@@ -24,6 +27,8 @@ export type Witnessed = {
   readonly pods: readonly HostPod[];
   /** Addresses that somebody has by our own store. */
   readonly taken: ReadonlySet<string>;
+  /** MACs of the host's devices, in lower case. */
+  readonly devices: ReadonlySet<string>;
   readonly nowMs: number;
 };
 
@@ -34,9 +39,14 @@ export type TakenOver = {
 };
 
 export function takeOver({ records, pods: known }: Inheritance, witnessed: Witnessed): TakenOver {
-  const { enis, pods, taken, nowMs } = witnessed;
+  const { enis, pods, taken, devices, nowMs } = witnessed;
   const shared = records.filter(({ kind, ipv4 }) => kind === 'eniIp' && ipv4 !== null);
-  const named = pods.map((pod) => (pod.sandbox === null ? withSandbox(pod, shared, enis, known) : pod));
+  const whole = records.filter(({ kind }) => kind === 'eni');
+  const away = enis.filter(({ mac }) => !devices.has(mac.toLowerCase()));
+  const named = pods.map((pod) => {
+    if (pod.sandbox !== null) return pod;
+    return withOwnEni(pod, whole, away, known) ?? withSandbox(pod, shared, enis, known);
+  });
   const used = new Set([...pods.flatMap(({ ips }) => ips), ...(known ?? []).flatMap(({ podIPs }) => podIPs)]);
   const kept = known === null ? [] : shared.filter(({ reserveMs }) => reserveMs > 0);
   const reservations = kept.flatMap((record): Reservation[] => {
@@ -61,15 +71,39 @@ function withSandbox(
     ({ pod, ipv4 }) => host.ips.includes(ipv4 ?? '') && hostVethName(pod, DEFAULT_IF_NAME) === host.device,
   );
   if (record === undefined || eniOf(record, enis) === null) return host;
-  const { pod, netns, reserveMs } = record;
-  const uid = pod.uid ?? uidOf(record, known ?? []);
-  const sandbox = { containerId: containerIdOf(record), ifName: DEFAULT_IF_NAME, netns, pod: { ...pod, uid } };
-  return { ...host, sandbox, ...(reserveMs > 0 && { reserveMs }) };
+  const { reserveMs } = record;
+  return { ...host, sandbox: sandboxOf(record, host, known), ...(reserveMs > 0 && { reserveMs }) };
 }
 
-/** Of the pod that the API server knows to have this address: one of the same name may be another by now. */
-function uidOf({ pod, ipv4 }: TerwayRecord, known: readonly Pod[]): string | null {
-  const found = known.find((each) => podKey(each) === podKey(pod) && each.podIPs.includes(ipv4 ?? ''));
+/** Of such an ENI old records tell the MAC alone. Nothing is kept for the pod once it is gone (own-eni.ts). null: it is none. */
+function withOwnEni(
+  host: HostPod,
+  records: readonly TerwayRecord[],
+  away: readonly CloudEni[],
+  known: Inheritance['pods'],
+): HostPod | null {
+  const record = records.find(({ pod }) => hostVethName(pod, DEFAULT_IF_NAME) === host.device);
+  if (record === undefined || host.routeTable !== null) return null;
+  const { eni: told, ipv4 } = record;
+  const eni = away.find(({ mac }) => mac.toLowerCase() === told?.mac);
+  const has = eni?.ipv4.some((ip) => host.ips.includes(ip)) === true;
+  if (!has || (ipv4 !== null && !host.ips.includes(ipv4))) return null;
+  return { ...host, sandbox: sandboxOf(record, host, known), ownEni: true };
+}
+
+function sandboxOf(
+  record: TerwayRecord,
+  { ips }: HostPod,
+  known: Inheritance['pods'],
+): NonNullable<HostPod['sandbox']> {
+  const { pod, netns } = record;
+  const uid = pod.uid ?? uidOf(pod, ips, known ?? []);
+  return { containerId: containerIdOf(record), ifName: DEFAULT_IF_NAME, netns, pod: { ...pod, uid } };
+}
+
+/** Of the pod that the API server knows to have such an address: one of the same name may be another by now. */
+function uidOf(pod: TerwayRecord['pod'], ips: readonly string[], known: readonly Pod[]): string | null {
+  const found = known.find((each) => podKey(each) === podKey(pod) && each.podIPs.some((ip) => ips.includes(ip)));
   return found?.uid ?? null;
 }
 

@@ -6,17 +6,15 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readLeases, readReservations } from '../../actors/leases-on-disk.ts';
 import { bucketFile } from '../adapters/bolt/bolt-writer.ts';
-import { readTerwayDatabase, TERWAY_BUCKET } from '../adapters/bolt/terway-database.ts';
+import { readTerwayDatabase, readTerwayTexts, TERWAY_BUCKET } from '../adapters/bolt/terway-database.ts';
 import { hostWitness } from '../adapters/datapath/host-witness.ts';
 import { openLevelStore, StoreLockedError } from '../adapters/level/level-store.ts';
 import { tryFileLock } from '../adapters/locks/file-lock.ts';
 import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
 import { EnactorError } from '../core/errors.ts';
-import { type Handover, handover, type Refusal } from '../core/handover.ts';
-import type { Lease } from '../core/lease.ts';
+import { type Handover, handover, type LeftToTell, type Refusal } from '../core/handover.ts';
 import { parseRememberedEni } from '../core/remembered-eni.ts';
 import type { TerwayRecord } from '../core/terway-record.ts';
-import type { HostPod } from '../ports/host.ts';
 import type { Store } from '../ports/store.ts';
 import { placeFile } from './install/place-file.ts';
 
@@ -51,8 +49,9 @@ export async function giveBack(
   const lock = tryFileLock(lockFile);
   try {
     if (lock === null) throw new EnactorError('notReady', `Terway’s daemon runs: it holds ${lockFile}`);
-    const { records, refused } = await told(store, nowMs);
-    if (records.size === 0 && refused.length === 0)
+    const { records, refused, ours } = await told(store, recordsBefore(db), nowMs);
+    // What the database tells of others it tells already.
+    if (ours === 0 && (refused.length === 0 || leaveOut))
       throw new EnactorError('store', `${path} has no lease, so nothing to give back: ${db} stays as it is`);
     if (refused.length > 0 && !leaveOut) return { written: [], refused, store: null, before: null };
     const before = setAsideDatabase(db);
@@ -80,32 +79,38 @@ async function opened(path: string): Promise<Store> {
   }
 }
 
-async function told(store: Store, nowMs: number): Promise<Handover> {
-  const [{ leases, unreadable }, reservations, enis, pods] = await Promise.all([
+async function told(
+  store: Store,
+  before: LeftToTell['before'],
+  nowMs: number,
+): Promise<Handover & { readonly ours: number }> {
+  const host = hostWitness(openKoffiLibc());
+  const [{ leases, unreadable }, reservations, enis, pods, slaves] = await Promise.all([
     readLeases(store),
     readReservations(store),
     store.read('enis'),
-    hostWitness(openKoffiLibc()).pods(),
+    host.pods(),
+    host.behindSlaves(),
   ]);
   const remembered = enis.flatMap(({ value }) => parseRememberedEni(value) ?? []);
   const macs = new Map([
     ...remembered.map(({ eniId, mac }) => [eniId, mac] as const),
     ...leases.map(({ grant: { eni } }) => [eni.eniId, eni.mac] as const),
   ]);
-  const { records, refused } = handover({ leases, reservations: [...reservations.values()], macs, nowMs });
+  const left = { leases, reservations: [...reservations.values()], macs, onHost: [...pods, ...slaves] };
+  const { records, refused } = handover({ ...left, before, nowMs });
   const broken = unreadable.map((sandbox) => ({ pod: '-', why: `the lease of sandbox ${sandbox} cannot be read` }));
-  return { records, refused: [...refused, ...broken, ...strangers(pods, leases)] };
+  return { records, refused: [...refused, ...broken], ours: leases.length + reservations.size + unreadable.length };
 }
 
-/** Pods that the host routes to and no lease tells of, as when their addresses are held back. */
-function strangers(pods: readonly HostPod[], leases: readonly Lease[]): Refusal[] {
-  const leased = new Set(leases.map(({ grant }) => grant.address.ipv4));
-  return pods
-    .filter(({ ips }) => !ips.some((ip) => leased.has(ip)))
-    .map(({ device, ips }) => ({
-      pod: '-',
-      why: `the host leads ${ips.join(', ')} to ${device}, and no lease tells whose that is`,
-    }));
+/** Of one that cannot be read nothing; one that somebody has open is in the way later (setAsideDatabase). */
+function recordsBefore(db: string): LeftToTell['before'] {
+  try {
+    return readTerwayTexts(db)?.texts ?? new Map();
+  } catch (thrown) {
+    if (thrown instanceof EnactorError) return new Map();
+    throw thrown;
+  }
 }
 
 function setAsideDatabase(db: string): string | null {

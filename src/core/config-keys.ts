@@ -33,7 +33,9 @@ export const configKeys = {
   security_groups: live(said('those of the primary ENI')),
   eni_tags: live({}),
   eni_tag_filter: restart({}),
-  eni_tag_block_list: restart(said('ENIs of the eRDMA controller, and those tagged as excluded')),
+  eni_tag_block_list: restart(
+    said('ENIs of the eRDMA controller and of Terway’s control plane, and those tagged as excluded'),
+  ),
   ip_stack: restart('ipv4'),
   min_pool_size: live(0),
   max_pool_size: live(0),

@@ -15,10 +15,14 @@ export type TagRules = {
   readonly eniTagBlockList: readonly Tag[];
 };
 
-/** Source: Terway's built-in eni_tag_block_list: ENIs of the eRDMA controller, and those that people took out by hand. */
+/**
+ * ENIs of the eRDMA controller, those that people took out by hand (Terway's built-in eni_tag_block_list), and those of Terway's control plane, which
+ * detaches and deletes them by its own objects (PodENI, Node), whatever the node says.
+ */
 export const builtInBlockList: readonly Tag[] = [
   { key: 'creator', value: 'alibabacloud-erdma-controller' },
   { key: 'terway.alibabacloud.com/excluded', value: 'true' },
+  { key: 'creator', value: 'terway-controller' },
 ];
 
 export function passesTagRules(tags: Readonly<Record<string, string>>, rules: TagRules): boolean {

@@ -41,10 +41,11 @@ export async function del(context: VerbContext): Promise<null> {
 async function release(context: VerbContext, sandbox: Sandbox): Promise<Held> {
   const { configuration, datapath, log, nowMs } = context;
   try {
-    const reply = await released(context, sandbox);
+    const { reply, found } = await released(context, sandbox);
     const macs = ownMacsIn(reply, sandbox.ifName);
+    const told = addressesIn(reply, sandbox.ifName);
     // The runtime itself names the namespace: a physical device of that name in it is the pod's, also one that the daemon's mode knows nothing of.
-    return { ips: addressesIn(reply, sandbox.ifName), macs: macs.length === 0 ? null : macs };
+    return { ips: told.length === 0 ? found : told, macs: macs.length === 0 ? null : macs };
   } catch (error) {
     if (!(error instanceof BackendError)) throw error;
     if (error.code === 'not_found') return NOTHING;
@@ -56,11 +57,19 @@ async function release(context: VerbContext, sandbox: Sandbox): Promise<Held> {
   }
 }
 
-/** A sandbox that the daemon took over without its container id is known by what its namespace has, which only we can see. */
-async function released({ daemon, datapath, signal }: VerbContext, sandbox: Sandbox): Promise<ReleaseIPReply> {
+/**
+ * A sandbox that the daemon took over without its container id is known by what its namespace has, which only we can see. `found`: what a pod of Terway's has
+ * there of which the daemon knows nothing.
+ */
+async function released(
+  { daemon, datapath, signal }: VerbContext,
+  sandbox: Sandbox,
+): Promise<{ readonly reply: ReleaseIPReply; readonly found: readonly string[] }> {
   const reply = await daemon.release(sandbox, REASON, signal);
-  const ips = reply.Unnamed === true ? datapath.terwayAddresses(sandbox) : [];
-  return ips.length === 0 ? reply : await daemon.release(sandbox, REASON, signal, ips);
+  if ((reply.NetConfs ?? []).length > 0) return { reply, found: [] };
+  const found = datapath.terwayAddresses(sandbox);
+  if (found.length === 0 || reply.Unnamed !== true) return { reply, found };
+  return { reply: await daemon.release(sandbox, REASON, signal, found), found };
 }
 
 /** Nobody answered, or nobody will in time. A note about what was done after all does no harm. */

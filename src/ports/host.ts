@@ -16,6 +16,8 @@ export type HostPod = {
   readonly sandbox: (Pick<Sandbox, 'containerId' | 'ifName' | 'pod'> & Partial<Pick<Sandbox, 'netns'>>) | null;
   /** How long its address is kept once the sandbox is gone; absent: nobody says so. */
   readonly reserveMs?: number;
+  /** It has an ENI for itself, as whoever connected it has written down; absent: nobody says so. */
+  readonly ownEni?: true;
 };
 
 export type HostLink = { readonly mac: string; readonly name: string; readonly ifindex: number };

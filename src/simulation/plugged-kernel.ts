@@ -6,6 +6,7 @@
  */
 import type { Drift, DriftKind } from '../core/drift.ts';
 import { EnactorError } from '../core/errors.ts';
+import { OWN_ENI_TABLE } from '../core/own-eni.ts';
 import { repairKey } from '../core/repair-ledger.ts';
 import { podKey, type Sandbox, type SandboxKey, sandboxKey } from '../core/sandbox.ts';
 import type { HostPod } from '../ports/host.ts';
@@ -142,7 +143,8 @@ export class HostDevices {
     return [...this.pods.values()].map(({ sandbox: { containerId, ifName, pod }, ips, routeTable, marked }) => ({
       device: `cali-${containerId}`,
       ips,
-      routeTable: routeTable < ROUTE_TABLE_BASE ? null : routeTable,
+      // Its mark says, too, that no rule leads what it sends.
+      routeTable: routeTable >= ROUTE_TABLE_BASE ? routeTable : marked ? OWN_ENI_TABLE : null,
       sandbox: marked ? { containerId, ifName, pod: { ...pod, uid: null } } : null,
     }));
   }

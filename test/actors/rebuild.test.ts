@@ -28,3 +28,19 @@ t.test('rebuild: an IPv6 that is kept for a pod goes with no address that nobody
   t.strictSame(ipv6Of(witnesses([], [])), ['fd00::3'], 'as any other does');
   t.end();
 });
+
+t.test(
+  'rebuild: a pod whose traffic the host does not lead has the ENI for itself, if the ENI’s device is away',
+  (t) => {
+    const told = (routeTable: number | null, away: boolean): boolean | undefined => {
+      const asked = { ...witnesses([], []), pods: [{ ...pod, ips: ['10.0.0.6'], routeTable }], isAway: () => away };
+      const [lease] = rebuild(asked as unknown as Asked).rebuilt;
+      return lease?.sandbox.ownEni;
+    };
+    for (const table of [null, 254])
+      t.equal(told(table, true), true, `table ${table}: ours bear a mark that says so (254)`);
+    t.equal(told(254, false), undefined, 'the device is here: a slave of it is in the pod');
+    t.equal(told(1001, true), undefined);
+    t.end();
+  },
+);

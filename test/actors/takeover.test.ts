@@ -30,8 +30,14 @@ const device = (name: string, ip: string): HostPod => ({
 const podAt = (name: string, ip: string): Pod =>
   ({ namespace: 'default', name, uid: `uid-${name}`, podIPs: [ip] }) as unknown as Pod;
 
-const taken = (inheritance: Partial<Inheritance>, pods: readonly HostPod[], used: readonly string[] = []) =>
-  takeOver({ records: [], pods: [], ...inheritance }, { enis: [eni], pods, taken: new Set(used), nowMs: 1_000 });
+const taken = (
+  inheritance: Partial<Inheritance>,
+  pods: readonly HostPod[],
+  { used = [], devices = [MAC] }: { used?: readonly string[]; devices?: readonly string[] } = {},
+) => {
+  const sets = { taken: new Set(used), devices: new Set(devices) };
+  return takeOver({ records: [], pods: [], ...inheritance }, { enis: [eni], pods, ...sets, nowMs: 1_000 });
+};
 
 t.test('takeover: record, device, route and cloud have to agree', async (t) => {
   const [pod] = taken({ records: [record('web-0', '192.168.0.5')] }, [device('web-0', '192.168.0.5')]).pods;
@@ -66,6 +72,34 @@ t.test(
   },
 );
 
+t.test(
+  'takeover: a pod has an ENI for itself when the record says so and the ENI’s device is not on the host',
+  async (t) => {
+    const own = (more: Partial<TerwayRecord> = {}): TerwayRecord =>
+      record('own-0', '192.168.0.5', { kind: 'eni', ipv4: null, eni: { mac: MAC, eniId: null }, ...more });
+    const there = { ...device('own-0', '192.168.0.5'), routeTable: null };
+    const told = (records: readonly TerwayRecord[], pod: HostPod, devices: readonly string[] = []) =>
+      taken({ records, pods: [podAt('own-0', '192.168.0.5')] }, [pod], { devices }).pods[0];
+    t.match(told([own()], there), { ownEni: true, sandbox: { containerId: 'c-own-0', pod: { uid: 'uid-own-0' } } });
+    t.match(told([own({ containerId: '', netns: '' })], there), { sandbox: { containerId: 'unnamed:default.own-0' } });
+    t.match(told([own({ ipv4: '192.168.0.5' })], there), { ownEni: true });
+    t.equal(told([own({ reserveMs: 300_000 })], there)?.reserveMs, undefined, 'nothing is kept for it');
+    const doubted: readonly [string, HostPod | undefined][] = [
+      ['the device is on the host', told([own()], there, [MAC])],
+      ['a rule leads what it sends', told([own()], { ...there, routeTable: 1003 })],
+      [
+        'of another pod',
+        told([own()], { ...there, device: hostVethName({ namespace: 'default', name: 'x' }, 'eth0') }),
+      ],
+      ['at an address that the ENI has not', told([own()], { ...there, ips: ['192.168.0.9'] })],
+      ['at another address than was written down', told([own({ ipv4: '192.168.0.6' })], there)],
+      ['an ENI that is not here', told([own({ eni: { mac: '00:16:3e:00:00:02', eniId: null } })], there)],
+      ['the controller’s', told([own({ kind: 'podEni' })], there)],
+    ];
+    for (const [what, pod] of doubted) t.strictSame([pod?.sandbox, pod?.ownEni], [null, undefined], what);
+  },
+);
+
 t.test('takeover: an address is kept for a pod without a sandbox, if nobody uses it by anybody’s word', async (t) => {
   const records = [record('web-0', '192.168.0.5', { reserveMs: 300_000 })];
   t.match(taken({ records }, []).reservations, [
@@ -81,7 +115,7 @@ t.test('takeover: an address is kept for a pod without a sandbox, if nobody uses
   t.strictSame(taken({ records }, [device('other', '192.168.0.5')]).reservations, [], 'the host has it');
   t.strictSame(taken({ records, pods: [podAt('other', '192.168.0.5')] }, []).reservations, [], 'the API server has it');
   t.strictSame(taken({ records, pods: null }, []).reservations, [], 'the API server does not tell');
-  t.strictSame(taken({ records }, [], ['192.168.0.5']).reservations, [], 'our store has it');
+  t.strictSame(taken({ records }, [], { used: ['192.168.0.5'] }).reservations, [], 'our store has it');
 });
 
 t.test('inherit: nobody is asked when all is known, and a file that cannot be read changes nothing', async (t) => {
@@ -106,6 +140,7 @@ t.test('inherit: nobody is asked when all is known, and a file that cannot be re
     enis: [eni],
     pods,
     taken: new Set<string>(),
+    devices: new Set<string>(),
     nowMs: 0,
     whole,
   });

@@ -27,6 +27,8 @@ import { ip, recordOf, type TerwayPod, terwayEnis, here as terwayHere, terwayPod
 t.setTimeout(240_000);
 
 const STICKY = 5;
+/** The soak fills all that was emptied, less what is kept for StatefulSets’ pods. */
+const REFILL = process.env.ENACTOR_SPEED === '1' ? 36 : 3;
 const LAYOUTS = ['v1.0.10', 'v1.2', 'current'] as const;
 const CLI = resolve(process.env.ENACTOR_DIST ?? 'dist', 'enactor.js');
 const RUN = '/run/eni';
@@ -233,7 +235,7 @@ t.test('P14, P15, F10: in and out of Terway', async (t) => {
   const again = await added(t, here, daemon, sticky.name);
   t.equal(again[1], sticky.ip, 'a StatefulSet’s pod comes back to its address');
   const refilled = [...fresh, again];
-  for (const name of ['r-0', 'r-1', 'r-2']) refilled.push(await added(t, here, daemon, name));
+  for (let nth = 0; nth < REFILL; nth += 1) refilled.push(await added(t, here, daemon, `r-${nth}`));
   t.equal(
     new Set([...refilled.map(([, address]) => address), ...live.map((pod) => pod.ip)]).size,
     live.length + refilled.length,
@@ -274,7 +276,7 @@ t.test('P14, P15, F10: in and out of Terway', async (t) => {
   );
 
   if (process.env.ENACTOR_SPEED !== '1') return; // the soak's
-  t.match(giveBack(), { status: 1, stdout: /no lease tells whose that is/ }, 'again: what was written stays');
+  t.match(giveBack(), { status: 3, stderr: /has no lease, so nothing to give back/ }, 'again: what was written stays');
   const once = start(here);
   await once.serving();
   const mine = podsOf(await once.report()).map(({ sandbox, grant }) => [

@@ -133,6 +133,7 @@ t.test('Terway sample: tags, a tag filter, the block list', async (t) => {
     eniTagBlockList: [
       { key: 'creator', value: 'alibabacloud-erdma-controller' },
       { key: 'terway.alibabacloud.com/excluded', value: 'true' },
+      { key: 'creator', value: 'terway-controller' },
     ],
   });
   t.match(table(file(keys)), { eni_tags: { value: { team: 'x', cluster: 'c1' } } });

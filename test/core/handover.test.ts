@@ -3,6 +3,7 @@ import { readBucket } from '../../src/adapters/bolt/bolt-reader.ts';
 import { bucketFile } from '../../src/adapters/bolt/bolt-writer.ts';
 import { handover, type LeftToTell } from '../../src/core/handover.ts';
 import { heldBackLease } from '../../src/core/held-back.ts';
+import { hostVethName } from '../../src/core/host-veth-name.ts';
 import { LEASE_VERSION, type Lease } from '../../src/core/lease.ts';
 import { RESERVATION_VERSION, type Reservation } from '../../src/core/reservation.ts';
 import { unnamedContainerId } from '../../src/core/sandbox.ts';
@@ -40,7 +41,7 @@ const told = (more: Partial<LeftToTell>) => {
     leases: [],
     reservations: [],
     macs: new Map([['eni-1', eni.mac]]),
-    nowMs: 10_000,
+    ...{ onHost: [], before: new Map(), nowMs: 10_000 },
     ...more,
   });
   return { refused, records, read: [...records].map(([key, text]) => parseTerwayRecord(key, text)) };
@@ -125,3 +126,52 @@ t.test('handover: the file is read as it was written', async (t) => {
     [...records].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
   );
 });
+
+t.test(
+  'handover: what Terway connected and we could not take over goes back with the record that it came with',
+  async (t) => {
+    const mac = '00:16:3e:00:00:09';
+    const texts = {
+      own: { Resources: [{ type: 'eni', id: mac }], PodInfo: { Name: 'own', Namespace: 'default' } },
+      slave: { Resources: [{ type: 'eniIp', id: '00:16:3e:00:00:01.192.168.0.7' }] },
+      controlled: { Resources: null, PodInfo: { PodENI: true } },
+      ended: { Resources: [{ type: 'eniIp', id: '00:16:3e:00:00:01.192.168.0.8' }] },
+    };
+    const before = new Map(
+      Object.entries(texts).map(([name, value]) => {
+        const [key, text] = [`default/${name}`, JSON.stringify(value)];
+        return [key, { text, record: parseTerwayRecord(key, text) }];
+      }),
+    );
+    const own = (name: string, of: string) =>
+      lease(name, '192.168.0.20', {
+        sandbox: { ownEni: true },
+        grant: { address: { ipv4: '192.168.0.20', ipv6: null }, eni: { ...eni, mac: of } },
+      });
+    const deviceOf = (name: string) => hostVethName({ namespace: 'default', name }, 'eth0');
+    const onHost = [
+      { device: 'ipvl_3', ips: ['192.168.0.7'] },
+      { device: deviceOf('controlled'), ips: ['192.168.0.30'] },
+      { device: deviceOf('own'), ips: ['192.168.0.20'] },
+    ];
+    const leases = [own('own', mac.toUpperCase()), lease('web', '192.168.0.8')];
+    const { records, refused } = told({ leases, onHost, before });
+    t.strictSame(refused, []);
+    t.strictSame([...records.keys()].sort(), ['default/controlled', 'default/own', 'default/slave', 'default/web']);
+    for (const name of ['own', 'slave', 'controlled'] as const)
+      t.equal(records.get(`default/${name}`), JSON.stringify(texts[name]));
+
+    const strange = [
+      { device: 'ipvl_3', ips: ['192.168.0.77'] },
+      { device: deviceOf('other'), ips: ['192.168.0.7'] },
+    ];
+    const not = told({ leases: [own('own', '00:16:3e:00:00:0a'), own('made-here', mac)], onHost: strange, before });
+    t.match(not.refused, [
+      { pod: 'default/own', why: /an ENI of its own, which we gave it/ },
+      { pod: 'default/made-here', why: /an ENI of its own/ },
+      { pod: '-', why: /leads 192\.168\.0\.77 to ipvl_3/ },
+      { pod: '-', why: /leads 192\.168\.0\.7 to cali/ },
+    ]);
+    t.strictSame([...not.records], []);
+  },
+);

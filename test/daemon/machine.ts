@@ -111,6 +111,15 @@ export class Machine {
     return this.api.store.get(pods, 'default', name)?.metadata.uid ?? '';
   }
 
+  /** As of a pod that runs. */
+  runPod(name: string, ip: string): void {
+    const pods = resourceNamed('pods');
+    const object = pods === null ? null : this.api.store.get(pods, 'default', name);
+    if (pods === null || object === null) throw new Error(`no pod ${name}`);
+    const status = { phase: 'Running', podIP: ip, podIPs: [{ ip }] };
+    this.api.lifecycle.update(pods, object, { ...object, status }, 'status');
+  }
+
   removePod(name: string): void {
     const pods = resourceNamed('pods');
     const object = pods === null ? null : this.api.store.get(pods, 'default', name);

@@ -6,6 +6,7 @@
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import koffi from 'koffi';
 import { EnactorError } from '../../core/errors.ts';
+import type { RecordBefore } from '../../core/handover.ts';
 import { parseTerwayRecord, type TerwayRecord } from '../../core/terway-record.ts';
 import { BoltError, readBucket } from './bolt-reader.ts';
 
@@ -23,19 +24,30 @@ export type TerwayRecords = {
 
 /** null when there is no such file. Throws EnactorError `store` that names it. */
 export function readTerwayDatabase(path: string): TerwayRecords | null {
+  const read = readTerwayTexts(path);
+  return read === null
+    ? null
+    : { records: [...read.texts.values()].map(({ record }) => record), unreadable: read.unreadable };
+}
+
+/** As they are written, too, by their keys. As `readTerwayDatabase`. */
+export function readTerwayTexts(
+  path: string,
+): { readonly texts: ReadonlyMap<string, RecordBefore>; readonly unreadable: readonly string[] } | null {
   const file = unlocked(path);
   if (file === null) return null;
-  const records: TerwayRecord[] = [];
+  const texts = new Map<string, RecordBefore>();
   const unreadable: string[] = [];
   for (const [key, value] of bucketOf(path, file)) {
+    const text = value.toString();
     try {
-      records.push(parseTerwayRecord(key, value.toString()));
+      texts.set(key, { record: parseTerwayRecord(key, text), text });
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       unreadable.push(error.message);
     }
   }
-  return { records, unreadable };
+  return { texts, unreadable };
 }
 
 function unlocked(path: string): Buffer | null {

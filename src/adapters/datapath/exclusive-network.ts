@@ -11,6 +11,7 @@ import type { PodNamespace } from './pod-namespace.ts';
 import type { Attached } from './pod-network.ts';
 import { sandboxDevice } from './sandbox-device.ts';
 import { makeServicePair, missingOfPair, missingOnEni, mustBeCurrent, putOnEni, readyForEni } from './service-pair.ts';
+import { firstMissingOfTerwayPair, terwayHostEnd } from './verify-terway-pod.ts';
 
 /** Makes, removes and verifies what the network of a pod with an ENI of its own consists of (exclusive-plan.ts). Synchronous throughout. */
 export class ExclusiveNetwork {
@@ -69,7 +70,12 @@ export class ExclusiveNetwork {
       const { ifName } = plan.sandbox;
       const eni = namespace.netlink.linkByName(ifName);
       if (eni?.mac !== plan.eniMac.toLowerCase()) return `the device of ENI ${plan.eniMac} as ${ifName} in the pod`;
-      return missingOnEni(plan, namespace.netlink, eni) ?? missingOfPair(plan, host, namespace.netlink);
+      const missing = missingOnEni(plan, namespace.netlink, eni);
+      if (missing !== null) return missing;
+      const terways = terwayHostEnd(plan, host);
+      return terways === null
+        ? missingOfPair(plan, host, namespace.netlink)
+        : firstMissingOfTerwayPair(plan.ips, terways, host);
     } finally {
       host.close();
     }

@@ -13,11 +13,19 @@ import { TABLE_MAIN } from '../netlink/route.ts';
 import { isHostVeth, isOwned } from './host-veth.ts';
 import { FROM_POD_PRIORITY, hostPrefix } from './pod-plan.ts';
 import { DIRECT_GROUP, sandboxDevice } from './sandbox-device.ts';
-import { isPodTable, oldTerwayRules } from './terway-pod.ts';
+import { isPodTable, isTerwaySlave, oldTerwayRules } from './terway-pod.ts';
 
 export const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
 
-export function hostWitness(libc: Libc, bootIdFile: string = BOOT_ID_FILE): Host {
+export type HostWitness = Host & {
+  /**
+   * What the host leads to over its own slaves of ENIs (`isTerwaySlave`), one for each address. A route of these outlives the pod where Terway's plugin is not
+   * called for its DEL, so that it holds nothing back.
+   */
+  behindSlaves(): Promise<readonly Pick<HostPod, 'device' | 'ips'>[]>;
+};
+
+export function hostWitness(libc: Libc, bootIdFile: string = BOOT_ID_FILE): HostWitness {
   const read = async <T>(what: string, look: (host: Netlink) => T): Promise<T> => {
     let host: Netlink | null = null;
     try {
@@ -38,6 +46,7 @@ export function hostWitness(libc: Libc, bootIdFile: string = BOOT_ID_FILE): Host
       }
     },
     pods: () => read('pods', podsOf),
+    behindSlaves: () => read('pods', behindSlavesOf),
     links: () =>
       read('devices', (host) =>
         host
@@ -55,13 +64,7 @@ function podsOf(host: Netlink): HostPod[] {
   for (const { source, table } of oldTerwayRules(rules)) if (source !== null) tables.set(source.ip, table);
   for (const { priority, source, table } of rules)
     if (priority === FROM_POD_PRIORITY && source !== null) tables.set(source.ip, table);
-  // Once for all: a node has as many routes as pods. Terway's v1.0.10 has them in the tables of the ENIs.
-  const behind = new Map<number, Set<string>>();
-  for (const { linkIndex, destination, table } of [...host.routes(4), ...host.routes(6)]) {
-    if (linkIndex === null || destination === null || destination.prefix !== hostPrefix(destination.ip).prefix)
-      continue;
-    if (isPodTable(table)) behind.set(linkIndex, (behind.get(linkIndex) ?? new Set()).add(destination.ip));
-  }
+  const behind = behindDevices(host);
   return host.links().flatMap((link): HostPod[] => {
     if (!isHostVeth(link)) return [];
     const ips = [...(behind.get(link.index) ?? [])];
@@ -71,6 +74,23 @@ function podsOf(host: Netlink): HostPod[] {
     const routeTable = ips.map((ip) => tables.get(ip)).find((table) => table !== undefined) ?? otherwise;
     return [{ device: link.name, ips, routeTable, sandbox: sandboxOf(link) }];
   });
+}
+
+function behindSlavesOf(host: Netlink): Pick<HostPod, 'device' | 'ips'>[] {
+  const behind = behindDevices(host);
+  const slaves = host.links().filter(isTerwaySlave);
+  return slaves.flatMap(({ index, name }) => [...(behind.get(index) ?? [])].map((ip) => ({ device: name, ips: [ip] })));
+}
+
+/** Once for all: a node has as many routes as pods. Terway's v1.0.10 has them in the tables of the ENIs. */
+function behindDevices(host: Netlink): ReadonlyMap<number, ReadonlySet<string>> {
+  const behind = new Map<number, Set<string>>();
+  for (const { linkIndex, destination, table } of [...host.routes(4), ...host.routes(6)]) {
+    if (linkIndex === null || destination === null || destination.prefix !== hostPrefix(destination.ip).prefix)
+      continue;
+    if (isPodTable(table)) behind.set(linkIndex, (behind.get(linkIndex) ?? new Set()).add(destination.ip));
+  }
+  return behind;
 }
 
 /** Source: sandbox-device.ts, `alias`: `enactor:<namespace>/<name> <interface> <container id>`. */

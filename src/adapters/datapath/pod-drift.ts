@@ -8,10 +8,10 @@ import { familyOf } from '../../core/ip.ts';
 import { podKey, type SandboxKey, sandboxKey } from '../../core/sandbox.ts';
 import type { PodKept, SandboxLeft } from '../../ports/kernel.ts';
 import type { Link } from '../netlink/link.ts';
-import { SCOPE_LINK, TABLE_MAIN } from '../netlink/route.ts';
+import { type Route, SCOPE_LINK, TABLE_MAIN } from '../netlink/route.ts';
 import type { NewRule, Rule } from '../netlink/rule.ts';
 import { deleteLink, setLink } from '../netlink/wire/link.ts';
-import { replaceRoute } from '../netlink/wire/route.ts';
+import { deleteRoute, replaceRoute } from '../netlink/wire/route.ts';
 import { addRule, deleteRule, ruleText } from '../netlink/wire/rule.ts';
 import type { Fix } from './fix.ts';
 import { GONE, isHostVeth } from './host-veth.ts';
@@ -21,7 +21,7 @@ import { FROM_POD_PRIORITY, hostPrefix, podRules, TO_POD_PRIORITY } from './pod-
 import { deletable, isPodRule, ourPodRules } from './pod-rules.ts';
 import { ALIAS_MARK, DIRECT_GROUP, type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
 import { differing } from './sysctl.ts';
-import { terwayVethOf } from './terway-pod.ts';
+import { isTerwaySlave, terwayVethOf } from './terway-pod.ts';
 
 export type PodFound = { readonly fixes: readonly Fix[]; readonly whole: boolean; readonly begun?: boolean };
 
@@ -85,7 +85,7 @@ function routeFixes(view: HostView, ip: string, link: Link, pod: string): Fix[] 
   const object = `${ip}/${prefix} dev ${link.name}`;
   const elsewhere = route === null ? null : view.link(route.linkIndex);
   // A route that somebody sends elsewhere on purpose is not ours to judge; one to another pod's device is a leftover.
-  if (route !== null && !isHostVeth(elsewhere)) {
+  if (route !== null && !isHostVeth(elsewhere) && !isTerwaySlave(elsewhere)) {
     const detail = `a route to it leads to ${elsewhere?.name ?? 'no device'}`;
     return [{ kind: 'podRoute', object, pod, detail, requests: [] }];
   }
@@ -165,11 +165,22 @@ function oursOf(view: HostView, ip: string): readonly Rule[] {
   return deletable(ourPodRules(all), all);
 }
 
-/** Rules of an address that nobody holds and no route leads to: the pod's namespace went without a DEL. */
+/** Rules of an address that nobody holds and no route leads to: the pod's namespace went without a DEL; and a route that an ipvlan pod of Terway's left. */
 export function strayRuleFixes(view: HostView, freeIps: readonly string[]): Fix[] {
-  return freeIps
+  const routes = freeIps.flatMap((ip) => {
+    const route = view.routeTo(ip);
+    return route !== null && isTerwaySlave(view.link(route.linkIndex)) ? [leftoverRoute(ip, route)] : [];
+  });
+  const rules = freeIps
     .filter((ip) => view.routeTo(ip) === null)
     .flatMap((ip) => oursOf(view, ip).map((rule) => leftoverRule(rule, 'nobody holds the address')));
+  return [...routes, ...rules];
+}
+
+function leftoverRoute(ip: string, route: Route): Fix {
+  const requests = [deleteRoute({ ...route, destination: hostPrefix(ip) })];
+  const about = { kind: 'leftover', object: `route to ${ip}`, pod: null } as const;
+  return { ...about, detail: 'nobody holds the address', requests, tolerated: GONE };
 }
 
 function leftoverRule(rule: Rule, detail: string): Fix {

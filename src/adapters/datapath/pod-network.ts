@@ -20,7 +20,7 @@ import { hostPrefix, type PodPlan } from './pod-plan.ts';
 import { deleteNamed, deletePodRules } from './pod-rules.ts';
 import { type SandboxDevice, sandboxDevice } from './sandbox-device.ts';
 import { ALL_RP_FILTER, deviceSysctl, ensureSysctls, notStrict, readSysctl, type Sysctl } from './sysctl.ts';
-import { terwayVethOf } from './terway-pod.ts';
+import { isTerwaySlave, terwayVethOf } from './terway-pod.ts';
 import { firstMissing } from './verify-pod.ts';
 import { firstMissingOfTerway, terwayHostEnd } from './verify-terway-pod.ts';
 
@@ -106,7 +106,7 @@ export class PodNetwork {
   verify(plan: PodPlan, namespace: PodNamespace): string | null {
     const host = new Netlink(this.#libc);
     try {
-      const terways = findHostVeth(host, plan.device) === null ? terwayHostEnd(plan, host) : null;
+      const terways = terwayHostEnd(plan, host);
       if (terways !== null) return firstMissingOfTerway(plan, terways, host, namespace.netlink);
       return firstMissing(plan, host, namespace.netlink);
     } finally {
@@ -192,7 +192,7 @@ export class PodNetwork {
     const stale = routeTo(host, ip);
     if (stale === null || stale.linkIndex === null) return;
     const holder = host.linkByIndex(stale.linkIndex);
-    if (!isHostVeth(holder)) {
+    if (!isHostVeth(holder) && !isTerwaySlave(holder)) {
       const where = holder?.name ?? `device ${stale.linkIndex}`;
       throw new EnactorError('device', `a route to ${ip} exists on ${where} already (${cause.message})`, cause);
     }

@@ -31,6 +31,14 @@ export function isTerwayEnd({ kind, name, alias }: Link, { hostNames }: Pick<San
   return kind === 'veth' && name === hostNames[0] && (alias === null || !alias.startsWith(ALIAS_MARK));
 }
 
+/**
+ * The host's own slave of an ENI, over which it reaches Terway's ipvlan pods: nothing else here leads to them. It outlives them, and so does a route that Terway's
+ * plugin did not take away.
+ */
+export function isTerwaySlave(link: Pick<Link, 'name'> | null): boolean {
+  return link !== null && /^ipvl_\d+$/.test(link.name);
+}
+
 /** By a route to this address alone, in the main table or one of an ENI. */
 export function leads({ destination, table, linkIndex }: Route, ip: string, link: Pick<Link, 'index'>): boolean {
   if (linkIndex !== link.index || destination?.ip !== ip || destination.prefix !== hostPrefix(ip).prefix) return false;

@@ -13,14 +13,16 @@ import type { Link } from '../netlink/link.ts';
 import { Netlink } from '../netlink/netlink.ts';
 import { type Route, TABLE_MAIN } from '../netlink/route.ts';
 import type { Rule } from '../netlink/rule.ts';
+import { findHostVeth } from './host-veth.ts';
 import { hostPrefix, type PodPlan } from './pod-plan.ts';
 import { ourPodRules } from './pod-rules.ts';
 import { sandboxDevice } from './sandbox-device.ts';
 import { isTerwayEnd, leads, terwayVethOf } from './terway-pod.ts';
 import { missingInPod } from './verify-pod.ts';
 
-/** The host end, where nothing is missing of the pod's own objects; null: Terway's plugin did not make this pod. */
-export function terwayHostEnd({ device, ips }: PodPlan, host: Netlink): Link | null {
+/** The host end that Terway's plugin made; null: it did not make this pod, or is not what leads to it. */
+export function terwayHostEnd({ device, ips }: Pick<PodPlan, 'device' | 'ips'>, host: Netlink): Link | null {
+  if (findHostVeth(host, device) !== null) return null;
   return terwayVethOf(device, ips, host.links(), (ip) => host.routes(familyOf(ip)));
 }
 
@@ -37,6 +39,14 @@ export function firstMissingOfTerway(plan: PodPlan, hostLink: Link, host: Netlin
     if (missing !== null) return missing;
   }
   return null;
+}
+
+/** Of a pod with an ENI of its own: what leads from the host to it. */
+export function firstMissingOfTerwayPair(ips: readonly string[], hostLink: Link, host: Netlink): string | null {
+  if (!hostLink.up) return `host interface ${hostLink.name} is down`;
+  const isLed = (ip: string): boolean => host.routes(familyOf(ip)).some((route) => leads(route, ip, hostLink));
+  const unled = ips.find((ip) => !isLed(ip));
+  return unled === undefined ? null : `host route ${unled}/${hostPrefix(unled).prefix} dev ${hostLink.name}`;
 }
 
 function missingOnHost({ routeTable }: PodPlan, host: Netlink, link: Link, ip: string): string | null {
@@ -56,14 +66,21 @@ const isIn = ({ table }: Rule, routes: readonly Route[]): boolean => routes.some
 /** v1.2's asks for the pod's device. */
 const isFor = ({ incoming }: Rule, { name }: Link): boolean => incoming === null || incoming === name;
 
-/** What the namespace has on the interface, if its other end is one that Terway's plugin made for the pod. Throws NetlinkError. */
+/**
+ * What the namespace has on the interface, if that, or the pair beside it that a pod with an ENI of its own has, ends in a device that Terway's plugin made for
+ * the pod. Throws NetlinkError.
+ */
 export function terwayAddressesIn(libc: Libc, sandbox: Sandbox, pod: Netlink): readonly string[] {
   const link = pod.linkByName(sandbox.ifName);
-  if (link?.kind !== 'veth' || link.peerIndex === null) return [];
+  if (link === null) return [];
+  const peers = pod
+    .links()
+    .flatMap(({ kind, peerIndex }) => (kind === 'veth' && peerIndex !== null ? [peerIndex] : []));
   const host = new Netlink(libc);
   try {
-    const end = host.linkByIndex(link.peerIndex);
-    if (end === null || !isTerwayEnd(end, sandboxDevice(sandbox))) return [];
+    const device = sandboxDevice(sandbox);
+    const isEnd = (end: Link | null): boolean => end !== null && isTerwayEnd(end, device);
+    if (!peers.some((index) => isEnd(host.linkByIndex(index)))) return [];
     const ips = ([4, 6] as const).flatMap((family) => pod.addrs(family, link.index)).map(({ ip }) => ip);
     return ips.filter((ip) => !LINK_LOCAL.test(ip)).slice(0, IPS_MAX);
   } finally {
