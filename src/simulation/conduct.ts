@@ -12,6 +12,7 @@ import { type EniContext, shownThen } from '../../statecharts/eni-context.ts';
 import { type EniFactoryContext, lessonOf } from '../../statecharts/eni-factory-context.ts';
 import { strangeIn } from '../../statecharts/eni-owned.ts';
 import type { Collected, GarbageCollectorContext } from '../../statecharts/garbage-collector-context.ts';
+import { type IdlePoolContext, moveIn } from '../../statecharts/idle-pool-context.ts';
 import type { KernelKeeperContext, Swept } from '../../statecharts/kernel-keeper.ts';
 import type { LeaseContext } from '../../statecharts/lease.ts';
 import type { NodeContext } from '../../statecharts/node.ts';
@@ -116,7 +117,10 @@ export class Conduct {
     this.#waits(ref, chart, path, snapshot, heard);
     if (chart === 'kernelKeeper') this.#kernelKeeper(before, { path, context }, heard);
     if (chart === 'cloudKeeper') this.#cloudKeeper(before, { path, context }, heard);
-    if (chart === 'idlePool') this.#idlePool(before.path, path, failures, heard, nowMs);
+    if (chart === 'idlePool') {
+      this.#idlePool(before.path, path, failures, heard, nowMs);
+      this.#poolTold(before.path, path, context as IdlePoolContext, heard);
+    }
     if (chart === 'garbageCollector')
       this.#collector(before.path, path, context as GarbageCollectorContext, heard, nowMs);
     if (before.context === context) return;
@@ -199,6 +203,14 @@ export class Conduct {
     else if (type === 'growFailed' && from !== 'backingOff') this.#growFailedMs = nowMs;
     if (type === 'growFailed' && from === 'backingOff' && to !== from)
       this.#report('9', `the pool is ${to} after a failure, and was backing off`);
+  }
+
+  /** What the pool is told while it backs off after a grow that failed ends that only if some are too many. */
+  #poolTold(from: string, to: string, now: IdlePoolContext, { type }: Heard): void {
+    if (from !== 'backingOff' || (type !== 'poolChanged' && type !== 'settings')) return;
+    const surplus = moveIn(now).shed;
+    if ((to === 'backingOff') !== (surplus === 0))
+      this.#report('9', `the pool was backing off, and is ${to} since ${type}, with ${surplus} addresses too many`);
   }
 
   /** What is seen twice is handed over, what is seen once is looked at again. */

@@ -3,11 +3,12 @@
  * ENI that is shown otherwise than it should be is not waited for, and what was refused for good is not asked for again.
  */
 import type { AnyActorRef } from 'xstate';
-import { type EniContext, type Recalled, shownThen, tokenOf } from '../../statecharts/eni-context.ts';
+import { type EniContext, mayMissAttach, type Recalled, shownThen, tokenOf } from '../../statecharts/eni-context.ts';
 import { askNext, differenceOf } from '../../statecharts/eni-owned.ts';
+import { halvesOf } from '../core/address.ts';
 import { hasHolders } from '../core/address-book.ts';
 import type { CloudEni } from '../core/eni.ts';
-import type { ErrorCode } from '../core/errors.ts';
+import { type ErrorCode, needsAPerson } from '../core/errors.ts';
 import { mayHaveHappened } from '../core/intent.ts';
 import { isTaken } from '../core/own-eni.ts';
 import type { Report } from './violation.ts';
@@ -19,6 +20,8 @@ const LOOKS_MIN = 2;
 /** Creates that the cloud answers and refuses, in a row. */
 const CREATES_MAX = 6;
 const CREATES_MIN = 4;
+/** Attaches that fail, in a row, before an ENI that nobody uses is let go. */
+const ATTACHES_MAX = 4;
 const NO_USE: readonly ErrorCode[] = ['permission', 'vSwitchEmpty', 'ipv6Off'];
 
 /** Also what has been given back since the leases were read. */
@@ -90,7 +93,16 @@ export class Evidence {
     if (type === 'xstate.done.actor.0.eni.inUse.assigning.calling' && from === 'inUse.assigning.calling')
       if ((output?.value as readonly string[] | undefined)?.length === 0 && to !== 'inUse.backingOff')
         wrong('and was given nothing');
+    if (type === 'xstate.done.actor.0.eni.inUse.assigning.calling' && to.startsWith('inUse.assigning.'))
+      this.#given(now, (output?.value as readonly string[] | undefined) ?? [], wrong);
+    if (type === 'xstate.done.actor.0.eni.attaching.calling' && now.attachedMs !== output?.atMs)
+      wrong('and forgets when that was accepted');
+    if (type === 'xstate.error.actor.0.eni.attaching.calling' && now.attachedMs !== null)
+      wrong('and takes it for accepted');
     if (type === 'xstate.error.actor.0.eni.creating.searching' && now.unseen > 0) wrong('and counts looks that failed');
+    if (/^(freed|withdraw)$/.test(type) && from.startsWith('inUse.') && isTaken(before.book) && !isTaken(now.book))
+      if (!to.startsWith('settling.') && to !== 'inUse.unassigning')
+        wrong('and does not set up the device that its pod gives back');
     if (from.startsWith('inUse.') && type === 'unplugged') this.#unplugged(move, wrong);
     if (type.startsWith('xstate.done') && from === to && to === 'inUse.assigning.completing')
       wrong('and asks for nothing');
@@ -120,6 +132,10 @@ export class Evidence {
     }
     if (from === 'inUse.assigning.completing' && to === 'inUse.looking' && askNext(before) !== null)
       wrong('and halves of addresses lack the other one');
+    if (to === 'inUse.turnedAway' && now.phase === 'ready') wrong('and has more addresses asked of it');
+    if (from === 'inUse.turnedAway' && to !== 'inUse.confirming' && now.failures > 0)
+      wrong('and takes a turn that was not its own for a failure');
+    if (from === 'deleting.describing' && to === 'gone' && now.failures > 0) wrong('and its end counts as a failure');
     if (to.startsWith('detaching') && /^inUse\.(resting|looking|assigning|unassigning)/.test(from))
       wrong('and its device is set up');
     if (to === 'detaching.calling' && from !== 'detaching.describing') wrong('without a look');
@@ -131,7 +147,7 @@ export class Evidence {
       wrong(`and reckons with ${now.arriving} addresses that nobody asks for`);
   }
 
-  #shown({ from, to, before, now }: Move, eni: CloudEni | null, wrong: (what: string) => void): void {
+  #shown({ from, to, before, now, event }: Move, eni: CloudEni | null, wrong: (what: string) => void): void {
     const { unseen } = before;
     const status = eni?.status ?? null;
     const [life = ''] = from.split('.');
@@ -154,6 +170,13 @@ export class Evidence {
         deleting: status === null ? /^gone$/ : status === 'Available' ? /\.backingOff$/ : /\.waiting$/,
       }[life] ?? /^/;
     if (!next.test(to)) wrong(`and is shown as ${status}`);
+    if (life === 'attaching' && !hasHolders(before.book)) {
+      const { atMs = 0, askedMs = atMs } = event.output ?? {};
+      const isLate = status === 'Available' && mayMissAttach(before, { value: eni, atMs, askedMs });
+      if (isLate && to !== 'attaching.waiting') wrong('by a look that may be older than what was accepted');
+      const isOver = status === 'CreateFailed' || (status === 'Available' && before.failures > ATTACHES_MAX && !isLate);
+      if (isOver && !to.startsWith('detaching.')) wrong(`after ${before.failures} failures`);
+    }
     if (status !== null || life !== 'detaching') return;
     if (to === 'gone' && unseen < LOOKS_MIN) wrong(`after ${unseen + 1} looks that did not show it`);
     if (to !== 'gone' && (unseen >= LOOKS_MAX || now.unseen <= unseen))
@@ -206,6 +229,18 @@ export class Evidence {
     if (to === 'lost.waiting' && free && before.unseen >= LOOKS_MAX) wrong('and is not seen');
   }
 
+  /** What an answer gave is in the book, or waits there for its other half. */
+  #given({ book, halves }: EniContext, ips: readonly string[], wrong: (what: string) => void): void {
+    const known = new Set([
+      ...book.flatMap(({ address }) => halvesOf(address)),
+      ...halves.ipv4.flatMap(({ address }) => halvesOf(address)),
+      ...halves.ipv6.map(({ ip }) => ip),
+      ...halves.leaving,
+    ]);
+    const lost = ips.find((ip) => !known.has(ip));
+    if (lost !== undefined) wrong(`and does not know ${lost}, which it was given`);
+  }
+
   #judged({ ref, from, to, before, now }: Move, wrong: (what: string) => void): void {
     const { failures, lastFailure, unseen } = before;
     const code = lastFailure?.code;
@@ -227,10 +262,15 @@ export class Evidence {
       if (to === 'creating.backingOff' && failures > CREATES_MAX && code !== 'cloudUnreachable')
         wrong(`after ${failures} failures`);
       if (to === 'creating.searching' && useless && !isDoubtful) wrong(`after ${code}`);
+      const isTired = failures >= CREATES_MIN && code !== 'cloudUnreachable';
+      const isHopeless = code === 'tokenSpent' || code === 'groupFull' || needsAPerson(lastFailure.code);
+      if (to === 'creating.searching' && !useless && !isHopeless && !isTired)
+        wrong(`after ${code}, which its own token may ask again`);
       if (!/^(gone|creating\.(searching|backingOff))$/.test(to)) wrong(`after ${code}`);
     }
     if (from === 'inUse.assigning.judging' && failures === 1) {
       if (code === 'cloudUnreachable' && to !== 'inUse.assigning.calling') wrong('and its Assign was not answered');
+      if ((code === 'throttled') !== (to === 'inUse.turnedAway')) wrong(`after ${code}`);
       if ((code === 'cloud' || code === 'tokenSpent') && to !== 'inUse.confirming') wrong(`after ${code}`);
     }
     if (from === 'inUse.assigning.judging' && failures > 1 && to !== 'inUse.backingOff')
