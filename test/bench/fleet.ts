@@ -36,7 +36,7 @@ export function bestSeconds(
   return (Math.max(1, ...minutes) - 1) * MINUTE_S + Math.max(...servedMs) / 1_000;
 }
 
-/** Each of the two by itself: a restart is two minutes of two cores, a scale-out of 18,000 pods more than an hour. */
+/** Each of the two by itself: a restart is a few minutes of one core, a scale-out of 18,000 pods many times that. */
 const NAMES = { restart: 'fleet', scale: 'fleet-scale' } as const;
 
 const benchOf = (event: FleetLoad['event'], what: string): Bench => ({
