@@ -100,7 +100,9 @@ export const inUse = eniSetup.createStateConfig({
           guard: 'ours',
           actions: [
             'hear',
-            assign(({ context, event }) => halvesLeaving({ ...context, book: leaving(context.book, event.count) })),
+            assign(({ context, event }) =>
+              halvesLeaving({ ...context, book: leaving(context.book, event.count) }, event.atMs),
+            ),
           ],
         },
         drain: { target: '#eni.draining', guard: and(['ours', 'unused']), actions: 'hear' },
@@ -116,9 +118,10 @@ export const inUse = eniSetup.createStateConfig({
             onDone: [
               {
                 guard: ({ context, event }) =>
-                  differenceOf(context, shownThen(context, event.output)) === null && isUneven(context),
+                  differenceOf(context, shownThen(context, event.output)) === null &&
+                  isUneven(context, event.output.atMs),
                 target: '#eni.inUse.looking',
-                actions: assign(({ context }) => evened(context)),
+                actions: assign(({ context, event }) => evened(context, event.output.atMs)),
               },
               {
                 guard: ({ context, event }) => {

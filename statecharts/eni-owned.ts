@@ -46,6 +46,7 @@ export type Owner = Owned & {
   readonly arriving: number;
   readonly asking: Asking;
   readonly takingYet: boolean;
+  readonly nowMs: number;
 };
 
 /**
@@ -109,18 +110,18 @@ export function afterReport(
   return { book: unpaired(heldBy(reconciled(book, ips.ipv4, nowMs, takingYet), held)), halves };
 }
 
-/** Halves are left over, and nobody wants the address that they could be of. The primary one's can only be completed. */
-export function isUneven({ halves, ours, limit, book }: Owner): boolean {
+/** Halves are left over and have rested, and nobody wants the address that they could be of. The primary one's can only be completed. */
+export function isUneven({ halves, ours, limit, book }: Owner, nowMs: number): boolean {
   const primary = halves.ipv4.some((entry) => entry.primary);
   if (primary && book.length + halves.leaving.length + halves.heldBack.length < limit) return true;
-  return ours && (halves.ipv6.length > 0 || halves.ipv4.some((entry) => !entry.primary));
+  return ours && (halves.ipv6.some(({ untilMs }) => untilMs <= nowMs) || halves.ipv4.some((entry) => !entry.primary));
 }
 
 /** They are given back, but for an ENI's primary address, which is completed: it goes only with its ENI. */
-export function evened(context: Owner): Owned & { growBy: number } {
+export function evened(context: Owner, nowMs: number): Owned & { growBy: number } {
   const { book, halves, ours, growBy } = context;
   const primary = halves.ipv4.filter((entry) => entry.primary).length;
-  return { ...(ours ? halvesLeaving(context) : { book, halves }), growBy: growBy + primary };
+  return { ...(ours ? halvesLeaving(context, nowMs) : { book, halves }), growBy: growBy + primary };
 }
 
 /** Requests that wait for an address; not those that wait for one that is kept for them. */
@@ -167,7 +168,7 @@ export function offeredAll(own: Owner, request: Parameters<typeof offered>[1]) {
   if (offer === null) return null;
   const left = { ...own, book: offer.book };
   // Halves that others have assigned stay: nobody is served from them as long as the pod has the ENI.
-  return { address: offer.address, ...(ours ? halvesLeaving(left) : { book: left.book, halves }) };
+  return { address: offer.address, ...(ours ? halvesLeaving(left, own.nowMs) : { book: left.book, halves }) };
 }
 
 /** Promises an address, as `offered` does for a book alone: one that lacks its other half is never promised. */

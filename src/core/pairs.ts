@@ -162,16 +162,17 @@ export function leftIpv6({ book, halves }: Owned, ips: readonly string[]): Owned
   };
 }
 
-/** Marks the halves as leaving. The primary address goes only with the ENI. */
-export function halvesLeaving({ book, halves }: Owned): Owned {
+/** Marks the halves as leaving. The primary address goes only with the ENI, and one that rests not before it has rested. */
+export function halvesLeaving({ book, halves }: Owned, nowMs: number): Owned {
   const going = halves.ipv4.filter((entry) => !entry.primary).map((entry): Entry => ({ ...entry, state: 'leaving' }));
+  const rests = ({ untilMs }: Ipv6Half): boolean => untilMs > nowMs;
   return {
     book: [...book, ...going],
     halves: {
       ...halves,
       ipv4: halves.ipv4.filter((entry) => entry.primary),
-      ipv6: [],
-      leaving: [...halves.leaving, ...halves.ipv6.map(({ ip }) => ip)],
+      ipv6: halves.ipv6.filter(rests),
+      leaving: [...halves.leaving, ...halves.ipv6.filter((half) => !rests(half)).map(({ ip }) => ip)],
     },
   };
 }

@@ -121,17 +121,26 @@ t.test('pairs: both halves leave, the IPv6 first; what a lost Unassign may take 
 });
 
 t.test('pairs: halves are given back, but for the primary address', async (t) => {
-  const ipv4 = halvesLeaving(first({ ips: ips(['v4-1', 'v4-2'], []) }));
+  const ipv4 = halvesLeaving(first({ ips: ips(['v4-1', 'v4-2'], []) }), 0);
   t.strictSame(pairsOf(ipv4), ['v4-2+null leaving']);
   t.equal(ipv4.halves.ipv4.length, 1);
-  const ipv6 = halvesLeaving(first({ ips: ips(['v4-1'], ['v6-1', 'v6-2']) }));
+  const ipv6 = halvesLeaving(first({ ips: ips(['v4-1'], ['v6-1', 'v6-2']) }), 0);
   t.strictSame(leavingIpv6(ipv6), ['v6-2']);
+});
+
+t.test('pairs: a half that rests is given back when it has rested, and not before', async (t) => {
+  const own = first({ ips: ips(['v4-1'], ['v6-1', 'v6-2']), coolUntilMs: new Map([['v6-2', 70]]) });
+  t.strictSame(pairsOf(own), ['v4-1+v6-1 idle']);
+  const early = halvesLeaving(own, 69);
+  t.strictSame(leavingIpv6(early), []);
+  t.strictSame(early.halves.ipv6, [{ ip: 'v6-2', untilMs: 70 }], 'it is known all the while');
+  t.strictSame(leavingIpv6(halvesLeaving(early, 70)), ['v6-2']);
 });
 
 t.test('pairs: an IPv6 that a lease which cannot be read may name is nobody’s', async (t) => {
   const own = first({ ips: ips(['v4-1'], ['v6-1', 'v6-2']), heldBack: ['v6-1'] });
   t.strictSame(pairsOf(own), ['v4-1+v6-2 idle']);
-  const later = arrived(halvesLeaving(own), ips(['v4-2'], []), 1);
+  const later = arrived(halvesLeaving(own, 0), ips(['v4-2'], []), 1);
   t.strictSame(later.halves.heldBack, ['v6-1']);
   t.strictSame(leavingIpv6(later), []);
 });
@@ -158,7 +167,7 @@ t.test(
         if (chance.chance(0.4) && offer !== null) own = { ...own, book: bound(offer.book, `r${step}`) };
         else if (chance.chance(0.5) && held !== undefined)
           own = paired({ ...own, book: freed(book, held.address.ipv4, nowMs + 15) }, nowMs);
-        else if (chance.chance(0.3)) own = halvesLeaving({ ...own, book: leaving(book, 1) });
+        else if (chance.chance(0.3)) own = halvesLeaving({ ...own, book: leaving(book, 1) }, nowMs);
         else own = paired({ ...own, book: rested(own.book, nowMs) }, nowMs);
         const there = ips(some('v4'), some('v6'));
         own = followed(own, there, { nowMs, takingYet: chance.chance(0.3) });
