@@ -132,7 +132,8 @@ export class CriClient {
   /** Condition type to whether it holds: `NetworkReady` turns true when the runtime has read a CNI config. */
   async conditions(): Promise<ReadonlyMap<string, boolean>> {
     type Reply = { status: { conditions: readonly { type: string; status: boolean }[] } };
-    const { status } = await this.#call<Reply>('Status', {}, 2_000);
+    // A runtime that is slow to answer is no network that is not ready: the kubelet waits two minutes.
+    const { status } = await this.#call<Reply>('Status', {});
     return new Map(status.conditions.map((each) => [each.type, each.status]));
   }
 
