@@ -33,7 +33,7 @@ const DAEMON = resolve(process.env.ENACTOR_DIST ?? 'dist', 'enactord.js');
 const NODE_PROGRAM = process.versions.bun === undefined ? process.execPath : 'node';
 const INSTANCE = 'i-lab-node-1';
 export const NODE = 'node-1';
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 export type Paths = { grpcSocket: string; jsonSocket: string; debugSocket: string; dataDir: string; lockFile: string };
 
