@@ -16,7 +16,10 @@ const holderOf = (lease: Lease): Holder => ({
 /** With the IPv6 that the lease names. */
 export const heldOf = (lease: Lease): Held => ({ ...holderOf(lease), ipv6: lease.grant.address.ipv6 });
 
-/** Who holds the addresses of an ENI, or has them kept: leases on it that cannot be seen there too. */
+/**
+ * Who holds the addresses of an ENI, or has them kept: leases on it that cannot be seen there too. An IPv6 that was kept beside an address, and is
+ * a lease's by now, is that one's: others took it away meanwhile, and it came back on another ENI.
+ */
 export function heldOn(
   { eniId, ipv4 }: Pick<CloudEni, 'eniId' | 'ipv4'>,
   leases: readonly Lease[],
@@ -25,9 +28,12 @@ export function heldOn(
 ): Map<string, Held> {
   const here = leases.filter((lease) => lease.grant.eni.eniId === eniId);
   const held = new Map(here.map((lease): [string, Held] => [lease.grant.address.ipv4, heldOf(lease)]));
+  const named = new Set(leases.map((lease) => lease.grant.address.ipv6));
   for (const { address, sandbox, pod, untilMs } of reservations.values())
-    if (untilMs > nowMs && ipv4.includes(address.ipv4) && !held.has(address.ipv4))
-      held.set(address.ipv4, { sandbox, pod, ipv6: address.ipv6, reservedUntilMs: untilMs });
+    if (untilMs > nowMs && ipv4.includes(address.ipv4) && !held.has(address.ipv4)) {
+      const ipv6 = named.has(address.ipv6) ? null : address.ipv6;
+      held.set(address.ipv4, { sandbox, pod, ipv6, reservedUntilMs: untilMs });
+    }
   return held;
 }
 

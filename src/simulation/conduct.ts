@@ -140,8 +140,10 @@ export class Conduct {
     for (const id of this.#handedOver)
       if (!enis.some(({ eniId }) => eniId === id)) this.#report('6', `${id} was handed over, and no actor has it`);
     this.#handedOver.clear();
+    // One that leaves needs its device no more.
+    const lives = enis.filter(({ device, book, phase }) => device !== null && !isTaken(book) && phase !== 'leaving');
     for (const mac of this.#unplugged)
-      if (enis.some(({ mac: of, device, book }) => of?.toLowerCase() === mac && device !== null && !isTaken(book)))
+      if (lives.some(({ mac: of }) => of?.toLowerCase() === mac))
         this.#report('7', `the device ${mac} is gone, and its ENI does not hear of it`);
     this.#unplugged.clear();
   }

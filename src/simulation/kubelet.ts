@@ -32,6 +32,8 @@ type Container = {
   /** The number of the last DEL that was answered well. */
   deleted: number;
   pendingAdds: number;
+  /** Somebody who had asked for it went away unanswered: it may be given back without a DEL. */
+  left: boolean;
   /** What befell it that alone takes no address away; an ADD makes it whole again. */
   halfGone: 'lingers' | 'sandboxLost' | null;
   /** The first deadline of the ADDs under way. */
@@ -179,10 +181,17 @@ export class Kubelet {
           this.#report('alive', `ADD of ${id} answered ${code}: ${detail}`);
         // Nobody is told that it was given up who has not given up.
         const givenUp = aborter.signal.aborted || order < container.lastDel || !node.serving;
+        if (code === 'cancelled' && givenUp) container.left = true;
         if (code === 'cancelled' && !givenUp) this.#report('4', `ADD of ${id} answered ${code}: ${detail}`);
         // A runtime deletes what it could not add: here the release may fail, and the lease be there yet.
         if (code === 'notReady' && /being released/.test(detail)) container.unsure = true;
-        if (code === 'notReady' && /being released/.test(detail) && container.lastDel === 0 && !givenUp)
+        if (
+          code === 'notReady' &&
+          /being released/.test(detail) &&
+          container.lastDel === 0 &&
+          !givenUp &&
+          !container.left
+        )
           this.#report('4', `ADD of ${id} was told that it is being released, and nobody has asked for that`);
         // The first deadline of those who ask together is that of all of them.
         if (code === 'deadline' && node.serving && this.#clock.nowMs() < container.askedUntilMs)
@@ -503,6 +512,7 @@ export class Kubelet {
       lastDel: 0,
       deleted: 0,
       pendingAdds: 0,
+      left: false,
       halfGone: null,
       askedUntilMs: 0,
       pendingDels: 0,
