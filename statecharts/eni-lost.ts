@@ -1,8 +1,15 @@
 /** An ENI whose actor died: waiting → recalling → the state that its ENI and its leases call for. */
 import { isHeldBackFor } from '../src/core/held-back.ts';
+import type { At } from './at.ts';
 import { named } from './eni-calls.ts';
+import type { EniContext, Recalled } from './eni-context.ts';
 import { noteFailure, unknownToCloud } from './eni-failures.ts';
 import { eniSetup, UNSEEN_MAX } from './eni-setup.ts';
+
+/** An address is kept for a pod that is away, by the book, which has heard more since, or by what was given back before this actor began. */
+const keepsSome = ({ book }: EniContext, { value: { released }, atMs }: At<Recalled>): boolean =>
+  book.some((entry) => entry.state === 'reserved' && entry.atMs > atMs) ||
+  released.some(({ reservedUntilMs }) => (reservedUntilMs ?? 0) > atMs);
 
 /** The actor before this one died. Its book is kept and told of what happens to leases; the truth is looked up after a while. */
 export const lost = eniSetup.createStateConfig({
@@ -40,7 +47,8 @@ export const lost = eniSetup.createStateConfig({
           {
             guard: ({ context, event }) => {
               const { eni, held } = event.output.value;
-              return context.ours && eni !== null && (eni.status === 'Attaching' || held.size > 0);
+              if (!context.ours || eni === null) return false;
+              return eni.status === 'Attaching' || held.size > 0 || keepsSome(context, event.output);
             },
             target: '#eni.attaching.describing',
             actions: [{ type: 'remember', params: ({ event }) => event.output }, 'reopen'],
@@ -50,7 +58,7 @@ export const lost = eniSetup.createStateConfig({
             guard: ({ context, event }) =>
               event.output.value.held.size === 0 &&
               context.book.every((entry) => entry.requestId === null) &&
-              (event.output.value.eni !== null || context.unseen + 1 >= UNSEEN_MAX),
+              (event.output.value.eni === null ? context.unseen + 1 >= UNSEEN_MAX : !keepsSome(context, event.output)),
             target: '#eni.detaching',
             actions: { type: 'remember', params: ({ event }) => event.output },
           },

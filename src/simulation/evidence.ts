@@ -210,16 +210,20 @@ export class Evidence {
   #recalled({ to, before, now }: Move, { eni, held, released }: Recalled, wrong: (what: string) => void): void {
     const isHere = eni?.status === 'InUse';
     const promised = before.book.some((entry) => entry.requestId !== null);
-    const free = held.size === 0 && !promised && (eni !== null || before.unseen >= LOOKS_MIN);
+    const keeps = now.book.some(({ state }) => state === 'reserved');
+    const free = held.size === 0 && !promised && (eni === null ? before.unseen >= LOOKS_MIN : !keeps);
     if (to.startsWith('settling') !== isHere) wrong(`and is shown as ${eni?.status ?? null}`);
     if (to.startsWith('attaching') && (eni === null || !before.ours)) wrong('and cannot be attached');
-    const comes = before.ours && eni !== null && !isHere && (eni.status === 'Attaching' || held.size > 0);
+    const comes = before.ours && eni !== null && !isHere && (eni.status === 'Attaching' || held.size > 0 || keeps);
     if (comes && to !== 'attaching.describing') wrong(`and ${held.size} of its addresses are held`);
     const stateOf = (ip: string) => now.book.find(({ address }) => address.ipv4 === ip)?.state;
     // One that the cloud has taken and that was given back since the leases were read is nobody's.
     const isKnown = (ip: string): boolean =>
       before.book.some(({ address }) => address.ipv4 === ip) || eni?.ipv4.includes(ip) === true;
-    if ([...held.keys()].some((ip) => isKnown(ip) && !HELD.includes(stateOf(ip) ?? '')))
+    // It was given back since the leases were read, and the book has heard of that.
+    const isFreed = (ip: string): boolean =>
+      before.book.some(({ address, sandbox }) => address.ipv4 === ip && sandbox === null);
+    if ([...held.keys()].some((ip) => isKnown(ip) && !isFreed(ip) && !HELD.includes(stateOf(ip) ?? '')))
       wrong('and forgets who holds its addresses');
     if (released.some(({ ipv4 }) => stateOf(ipv4) === 'bound')) wrong('and keeps what was given back');
     if (to.startsWith('detaching') && !free) wrong('and may be in use');
