@@ -126,6 +126,8 @@ export class Course {
 
   #succeeded({ ref, to, event }: Step, called: string): void {
     if (LEADS_TO[called]?.test(to) === false) this.#report('alive', `${ref.id} goes to ${to} after ${event}`);
+    // Its device is set up, as after a pod that had the ENI for itself: it begins anew with what it wants.
+    if (called === 'eni.settling.calling') this.#failedMs.delete(ref);
   }
 
   #failed({ ref, to, failures: { before, now }, event, nowMs }: Step, called: string): void {

@@ -176,12 +176,32 @@ export class Tab {
   async click(selector: string): Promise<void> {
     const at = `document.querySelector(${JSON.stringify(selector)})`;
     await this.until(`${selector} is there`, at);
+    // What the page still moves would be missed: it has to be where it was at the look before, and nothing over it.
+    await this.until(
+      `${selector} is at rest`,
+      `(() => { const e = ${at}; e.scrollIntoView({ block: 'nearest' }); const b = e.getBoundingClientRect();
+        const [x, y] = [b.x + b.width / 2, b.y + b.height / 2]; const before = window.lookedAt; window.lookedAt = ${JSON.stringify(selector)} + x + ' ' + y;
+        const top = document.elementFromPoint(x, y); return before === window.lookedAt && top !== null && (e.contains(top) || top.contains(e)); })()`,
+    );
     const { x, y } = await this.eval<{ x: number; y: number }>(
       `(() => { const e = ${at}; e.scrollIntoView({ block: 'nearest' }); const b = e.getBoundingClientRect(); return { x: b.x + b.width / 2, y: b.y + b.height / 2 }; })()`,
     );
     const mouse = { x, y, button: 'left', clickCount: 1 };
     await this.send('Input.dispatchMouseEvent', { type: 'mousePressed', ...mouse });
     await this.send('Input.dispatchMouseEvent', { type: 'mouseReleased', ...mouse });
+  }
+
+  /** Clicks again, a second later, where a click on a page that was being drawn led nowhere. Not for what a second click would undo. */
+  async clickUntil(selector: string, what: string, expression: string): Promise<void> {
+    const endMs = performance.now() + PATIENCE_MS;
+    while (performance.now() < endMs) {
+      await this.click(selector);
+      for (let look = 0; look < 30; look += 1) {
+        if (await this.eval<boolean>(`!!(${expression})`)) return;
+        await new Promise((resolve) => setTimeout(resolve, 30));
+      }
+    }
+    await this.until(what, expression);
   }
 
   async resize({ width, height }: { width: number; height: number }): Promise<void> {

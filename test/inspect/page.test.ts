@@ -73,8 +73,8 @@ t.test('page', { skip: program === null && 'no chromium here (Debian: chromium-h
   await t.test('a pod is created, and its lease and the ENI’s chart move', async (t) => {
     await tab.until('the node serves', `document.querySelector('#node-state').textContent === 'running.serving'`);
     await tab.until('the ENI is in use', `${line('node/eniFactory/eni:0')}?.innerText.includes('quiet')`);
-    await tab.click('#tree li[data-key="node/eniFactory/eni:0"]');
-    await tab.until(
+    await tab.clickUntil(
+      '#tree li[data-key="node/eniFactory/eni:0"]',
       'its chart is shown',
       `document.querySelector('#chart .state.active[data-path="inUse.resting.quiet"]')`,
     );
@@ -203,8 +203,11 @@ t.test('page', { skip: program === null && 'no chromium here (Debian: chromium-h
     await past.until('one on', `document.querySelector('#where').textContent.startsWith('input 1 of')`);
     await past.click('#to-end');
     await past.until('the end again', `${cells('bound')} === 1`);
-    await past.click('#tree li[data-key="node/eniFactory/eni:0"]');
-    await past.until('an ENI’s context', `document.querySelector('#actor-context').textContent.includes('"slot": 0')`);
+    await past.clickUntil(
+      '#tree li[data-key="node/eniFactory/eni:0"]',
+      'an ENI’s context',
+      `document.querySelector('#actor-context').textContent.includes('"slot": 0')`,
+    );
     await past.until('its chart', `document.querySelector('#chart .state.active[data-path="inUse.resting.quiet"]')`);
     await past.click('#enis .cell.bound');
     await past.until(
