@@ -68,18 +68,23 @@ const POD_RANGE = ['10.244.0.0/16', '192.168.0.0/16', '2001:db8:244::/48', '2001
 const SERVING_TIMEOUT_MS = 60_000;
 const POD_START_TIMEOUT_MS = 60_000;
 
-/** Small pools and short rests, so that things happen while one looks. */
-const labConfig = {
-  cluster_id: 'lab',
-  security_group: 'sg-lab',
-  min_pool_size: 1,
-  max_pool_size: 3,
+/** Keys of a node's configuration: short rests, so that a minute shows what an hour does. */
+export const SHORT_RESTS = {
   eni_min_age: '0s',
   cool_down: '3s',
   hold_down: '10s',
   pool_period: '2s',
   describe_period: '200ms',
   backoff: '200ms',
+} as const;
+
+/** Small pools and short rests, so that things happen while one looks. */
+const labConfig = {
+  cluster_id: 'lab',
+  security_group: 'sg-lab',
+  min_pool_size: 1,
+  max_pool_size: 3,
+  ...SHORT_RESTS,
 } as const;
 
 export class Lab {

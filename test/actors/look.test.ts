@@ -1,9 +1,16 @@
 /** What was looked at while ENIs were still asked for addresses, and what is asked again before anything is built on it. */
 import t from 'tap';
+import { createActor, toPromise } from 'xstate';
 import { lookOnceMore } from '../../actors/look.ts';
+import { type RecoverHands, recoverLogic } from '../../actors/recover.ts';
+import { type MemoryDisk, memoryStore } from '../../src/adapters/level/memory-store.ts';
 import type { CloudEni } from '../../src/core/eni.ts';
+import { EnactorError } from '../../src/core/errors.ts';
 import type { Intent } from '../../src/core/intent.ts';
+import type { NodeFacts } from '../../src/core/node-facts.ts';
+import { defaultSettings } from '../../src/core/settings.ts';
 import type { Cloud } from '../../src/ports/cloud.ts';
+import { FakeHost } from '../../src/simulation/fake-host.ts';
 
 const eniOf = (eniId: string, ipv4: readonly string[], instanceId: string | null = 'i-1'): CloudEni =>
   ({ eniId, ipv4, ipv6: [], instanceId, status: instanceId === null ? 'Available' : 'InUse' }) as unknown as CloudEni;
@@ -50,3 +57,33 @@ t.test(
     t.same(now.attached, seen.attached, 'its detaching is the business of the ENI’s actor');
   },
 );
+
+t.test('look: recovering asks so, before it builds anything on what was seen', async (t) => {
+  const asked: unknown[] = [];
+  const disk: MemoryDisk = new Map([['intents', new Map([['eni-a', JSON.stringify(intentOf('assign', 'eni-a'))]])]]);
+  const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+  const hands = {
+    store: memoryStore(disk),
+    cloud: {
+      describeEnis: async (filter: unknown) => {
+        asked.push(filter);
+        throw new EnactorError('cloud', 'that was all that was to be known');
+      },
+    },
+    host: new FakeHost(() => []),
+    clock: { nowMs: () => 20 },
+    entropy: { token: () => 'store', fraction: () => 0 },
+    log: quiet,
+    intents: { adopt() {} },
+    unreadable: new Set(),
+    booted() {},
+  } as unknown as RecoverHands;
+  const settings = { ...defaultSettings, nodeName: 'n' };
+  const actor = createActor(recoverLogic(hands), {
+    input: { facts: { instanceId: 'i-1' } as NodeFacts, settings, seen },
+  });
+  actor.subscribe({ error() {} });
+  actor.start();
+  await t.rejects(toPromise(actor), /all that was to be known/);
+  t.same(asked, [{ eniIds: ['eni-a'] }]);
+});

@@ -6,7 +6,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { V1ConfigMap } from '@kubernetes/client-node';
 import { dump, load } from 'js-yaml';
-import type { Lab } from '../../src/lab/lab.ts';
+import { type Lab, SHORT_RESTS } from '../../src/lab/lab.ts';
 import { OPENAPI_PORT } from '../../src/lab/node/lab-node.ts';
 import type { Image } from './images.ts';
 
@@ -14,18 +14,6 @@ const CONFIG = 'overlays/eni-multi-ip/config.yaml';
 const CONFIG_KEY = 'eni_conf';
 /** After which the endpoints come. */
 const LAST_ARGUMENT = '            - --cni-conf-dir=/etc/cni/net.d\n';
-
-/** Short rests, so that a minute shows what an hour does. */
-const QUICK = {
-  ...{
-    eni_min_age: '0s',
-    cool_down: '3s',
-    hold_down: '10s',
-    pool_period: '2s',
-    describe_period: '200ms',
-    backoff: '200ms',
-  },
-};
 
 export class EditedDeploy {
   /** In which `deploy` is: where the page's commands are typed. */
@@ -79,7 +67,7 @@ export class EditedDeploy {
         zones.map((zone) => [zone, vSwitches.filter(of(zone)).map((one) => one.vSwitchId)]),
       ),
       security_groups: ['sg-lab'],
-      ...{ min_pool_size: 1, max_pool_size: 3, eni_link_kinds: ['device', 'veth'], ...QUICK, ...edits },
+      ...{ min_pool_size: 1, max_pool_size: 3, eni_link_kinds: ['device', 'veth'], ...SHORT_RESTS, ...edits },
     };
     writeFileSync(path, dump({ ...map, data: { [CONFIG_KEY]: JSON.stringify(config, null, 2) } }));
   }

@@ -192,29 +192,19 @@ t.test('lost ENI: a release of which its actor never heard is made up for from t
 });
 
 t.test('lost ENI: one that others have detached is attached again for an address that is kept', async (t) => {
-  let reservedUntilMs: number | null = 60_000;
-  const on = await stage(() => ({
-    eni: cloudEni('Available'),
-    held: new Map(),
-    released: [{ ipv4: '10.0.0.1', coolUntilMs: 0, reservedUntilMs }],
-  }));
-  t.teardown(on.stop);
-  on.kill();
-  await on.later(1);
+  const found = async (reservedUntilMs: number | null) => {
+    const released = [{ ipv4: '10.0.0.1', coolUntilMs: 0, reservedUntilMs }];
+    const on = await stage(() => ({ eni: cloudEni('Available'), held: new Map(), released }));
+    t.teardown(on.stop);
+    on.kill();
+    await on.later(1);
+    return on;
+  };
+  const on = await found(60_000);
   t.match(on.state(), /^attaching\./);
   t.equal(on.book()['10.0.0.1'], 'reserved');
   t.equal(on.eni().phase, 'opening');
-
-  reservedUntilMs = null;
-  const off = await stage(() => ({
-    eni: cloudEni('Available'),
-    held: new Map(),
-    released: [{ ipv4: '10.0.0.1', coolUntilMs: 0, reservedUntilMs }],
-  }));
-  t.teardown(off.stop);
-  off.kill();
-  await off.later(1);
-  t.match(off.state(), /^(detaching|deleting)\./, 'nobody needs it');
+  t.match((await found(null)).state(), /^(detaching|deleting)\./, 'nobody needs it');
 });
 
 t.test(
