@@ -6,14 +6,27 @@
 
 export type KubeVerb = 'get' | 'list' | 'watch' | 'create' | 'patch';
 
-export type KubePermission = {
-  readonly verb: KubeVerb;
-  /** Of the core group, as RBAC writes it: `nodes/status` is a subresource. */
-  readonly resource: 'pods' | 'nodes' | 'nodes/status' | 'events' | 'configmaps';
+/** API group to what is asked of it, as RBAC writes both: the core's is '', `nodes/status` is a subresource. */
+type Resources = {
+  readonly '': 'pods' | 'nodes' | 'nodes/status' | 'events' | 'configmaps';
+  readonly apps: 'replicasets' | 'statefulsets' | 'daemonsets';
+  readonly batch: 'jobs';
 };
 
-const of = (resource: KubePermission['resource'], ...verbs: readonly KubeVerb[]): readonly KubePermission[] =>
-  verbs.map((verb) => ({ verb, resource }));
+export type KubePermission = {
+  readonly verb: KubeVerb;
+  readonly group: keyof Resources;
+  readonly resource: Resources[keyof Resources];
+};
+
+const inGroup =
+  <Group extends keyof Resources>(group: Group) =>
+  (resource: Resources[Group], ...verbs: readonly KubeVerb[]): readonly KubePermission[] =>
+    verbs.map((verb) => ({ verb, group, resource }));
+
+const of = inGroup('');
+const ofApps = inGroup('apps');
+const ofBatch = inGroup('batch');
 
 /** Feature to what it needs. */
 export const kubePermissions = {
@@ -35,4 +48,11 @@ export const kubePermissions = {
   events: of('events', 'create', 'patch'),
   /** The overlay itself, in the daemon's namespace. */
   overlay: of('configmaps', 'list', 'watch'),
+  /** How many pods wait for an address in the whole cluster: those of the controllers whose pods wait here. Without it a node goes on alone. */
+  crowd: [
+    ...ofApps('replicasets', 'get'),
+    ...ofApps('statefulsets', 'get'),
+    ...ofApps('daemonsets', 'get'),
+    ...ofBatch('jobs', 'get'),
+  ],
 } as const satisfies Readonly<Record<string, readonly KubePermission[]>>;

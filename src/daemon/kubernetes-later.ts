@@ -13,6 +13,7 @@ export function kubernetesLater(connecting: Promise<Kubernetes>): Kubernetes {
     watchNodePods: async (...args) => (await connecting).watchNodePods(...args),
     getNode: async (...args) => (await connecting).getNode(...args),
     countNodes: async (...args) => (await connecting).countNodes(...args),
+    unready: async (...args) => (await connecting).unready(...args),
     watchNode: async (...args) => (await connecting).watchNode(...args),
     watchConfigMap: async (...args) => (await connecting).watchConfigMap(...args),
     recordEvent: async (...args) => (await connecting).recordEvent(...args),

@@ -16,6 +16,10 @@ export type Pod = {
   readonly deletionMs: number | null;
   /** Of the controlling owner, such as `StatefulSet`. */
   readonly ownerKind: string | null;
+  /** Of the same owner; absent: there is none. */
+  readonly ownerName?: string;
+  /** Its condition `Ready` is true; absent: it is not. */
+  readonly ready?: boolean;
   /** Some container asks for the resource `aliyun/eni`; absent: none does. */
   readonly wantsEni?: boolean;
 };
@@ -59,6 +63,9 @@ export type KubeEvent = {
   readonly times?: number;
 };
 
+/** Controllers that tell how many of their pods are ready. */
+export const CONTROLLER_KINDS: readonly string[] = ['ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job'];
+
 /** Methods reject with EnactorError `kubernetes` (its detail names the call and the server's reason), or with AbortError. */
 export interface Kubernetes {
   /** null when there is none of this name. */
@@ -80,6 +87,11 @@ export interface Kubernetes {
   getNode(name: string, signal: AbortSignal): Promise<Node | null>;
   /** Of the whole cluster, without reading them. */
   countNodes(signal: AbortSignal): Promise<number>;
+  /**
+   * Pods of the whole cluster that this controller wants now and that are not ready: at most one where it starts them one after the other. It may
+   * be a moment old. null when there is none of this name, or its kind is not of CONTROLLER_KINDS.
+   */
+  unready(kind: string, namespace: string, name: string, signal: AbortSignal): Promise<number | null>;
   /** Follows one node as `watchNodePods` follows pods: each version there is, null while there is none. */
   watchNode(
     name: string,

@@ -8,10 +8,19 @@ import type { ConfigMapData, KubeEvent, Kubernetes, Node, Pod, PodWatchEvent } f
 
 const MESSAGE_MAX_BYTES = 1_024;
 
+/** Pods of the whole cluster. */
+export type FakeController = {
+  readonly wanted: number;
+  readonly ready: number;
+  /** Each waits until the one before is ready. */
+  readonly oneByOne?: boolean;
+};
+
 export class FakeKubernetes implements Kubernetes {
   readonly #pods = new Map<string, Pod>();
   readonly #nodes = new Watchable<Node>();
   readonly #configMaps = new Watchable<ConfigMapData>();
+  readonly #controllers = new Map<string, FakeController>();
   readonly #watchers = new Set<{ readonly nodeName: string; readonly tell: (event: PodWatchEvent) => void }>();
   /** JSON of the event -> how often. */
   readonly events = new Map<string, number>();
@@ -49,6 +58,13 @@ export class FakeKubernetes implements Kubernetes {
     this.#configMaps.put(`${namespace}/${name}`, data);
   }
 
+  /** Of CONTROLLER_KINDS; null takes it away. */
+  putController(kind: string, namespace: string, name: string, controller: FakeController | null): void {
+    const key = `${kind}/${namespace}/${name}`;
+    if (controller === null) this.#controllers.delete(key);
+    else this.#controllers.set(key, controller);
+  }
+
   #tell(event: Exclude<PodWatchEvent, { type: 'synced' }>): void {
     for (const { nodeName, tell } of this.#watchers) if (event.pod.nodeName === nodeName) tell(event);
   }
@@ -66,6 +82,14 @@ export class FakeKubernetes implements Kubernetes {
   async countNodes(signal: AbortSignal): Promise<number> {
     throwIfAborted(signal);
     return this.#nodes.size;
+  }
+
+  async unready(kind: string, namespace: string, name: string, signal: AbortSignal): Promise<number | null> {
+    throwIfAborted(signal);
+    const controller = this.#controllers.get(`${kind}/${namespace}/${name}`);
+    if (controller === undefined) return null;
+    const { wanted, ready, oneByOne = false } = controller;
+    return Math.min(Math.max(0, wanted - ready), oneByOne ? 1 : Infinity);
   }
 
   async listNodePods(nodeName: string, signal: AbortSignal): Promise<Pod[]> {

@@ -48,6 +48,8 @@ export function virtualKubernetes(options: {
     watchNodePods: (nodeName, onEvent, signal) => server.watchNodePods(nodeName, onEvent, signal),
     getNode: (name, signal) => answered(`GET node ${name}`, signal, () => server.getNode(name, signal)),
     countNodes: (signal) => answered('count nodes', signal, () => server.countNodes(signal)),
+    unready: (kind, namespace, name, signal) =>
+      answered(`GET ${kind} ${namespace}/${name}`, signal, () => server.unready(kind, namespace, name, signal)),
     watchNode: (name, onNode, signal) => server.watchNode(name, onNode, signal),
     watchConfigMap: (namespace, name, onData, signal) => server.watchConfigMap(namespace, name, onData, signal),
     recordEvent: (event, signal) => answered('POST event', signal, () => server.recordEvent(event, signal)),

@@ -2,6 +2,8 @@
 import type { Test } from 'tap';
 import type { Kubernetes, PodWatchEvent } from '../../src/ports/kubernetes.ts';
 
+export type ControllerPods = { readonly wanted: number; readonly ready: number; readonly oneByOne?: boolean };
+
 export type ClusterUnderTest = {
   readonly kubernetes: Kubernetes;
   readonly createPod: (name: string, nodeName: string) => Promise<void>;
@@ -10,6 +12,8 @@ export type ClusterUnderTest = {
   readonly cordon: (name: string) => Promise<void>;
   /** In namespace default; null deletes it. */
   readonly putConfigMap: (name: string, data: Record<string, string> | null) => Promise<void>;
+  /** In namespace default. `oneByOne`: what a StatefulSet does that is told nothing else; the others cannot. */
+  readonly putController: (kind: string, name: string, pods: ControllerPods) => Promise<void>;
   /** Reason and count of each event there is. */
   readonly events: () => Promise<
     readonly { readonly reason: string; readonly message: string; readonly count: number }[]
@@ -60,6 +64,34 @@ export function kubernetesContract(t: Test, name: string, newCluster: (t: Test) 
     for (const more of ['n2', 'n3']) await createNode(more, '10.1.0.0/24', '192.168.0.8');
     t.equal(await kubernetes.countNodes(never), 3);
   });
+
+  t.test(
+    `${name}: a controller tells how many of its pods are not ready, and one that is not there is null`,
+    async (t) => {
+      const { kubernetes, putController } = await newCluster(t);
+      const unready = (kind: string, name: string) => kubernetes.unready(kind, 'default', name, never);
+      for (const kind of ['ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job']) {
+        t.equal(await unready(kind, 'web'), null, `there is no ${kind} yet`);
+        await putController(kind, 'web', { wanted: 1_000, ready: 20 });
+        await putController(kind, 'all', { wanted: 3, ready: 3 });
+        await putController(kind, 'fewer', { wanted: 1, ready: 3 });
+        t.equal(await unready(kind, 'web'), 980, kind);
+        t.equal(await unready(kind, 'all'), 0, kind);
+        t.equal(await unready(kind, 'fewer'), 0, 'never fewer than none');
+        t.equal(await unready(kind, 'other'), null);
+        t.equal(await kubernetes.unready(kind, 'kube-system', 'web', never), null);
+      }
+      for (const [ready, rest] of [
+        [20, 1],
+        [1_000, 0],
+      ] as const) {
+        await putController('StatefulSet', `by-one-${ready}`, { wanted: 1_000, ready, oneByOne: true });
+        t.equal(await unready('StatefulSet', `by-one-${ready}`), rest, 'the others wait for the one before');
+      }
+      t.equal(await unready('CloneSet', 'web'), null, 'a kind that tells nothing');
+      await t.rejects(kubernetes.unready('Job', 'default', 'web', AbortSignal.abort()), { name: 'AbortError' });
+    },
+  );
 
   t.test(
     `${name}: a watch begins with all pods, tells each change in order, one at a time, and ends with its signal`,

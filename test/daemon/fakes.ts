@@ -72,6 +72,9 @@ export class FakeKubernetes implements Kubernetes {
   async countNodes(): Promise<number> {
     return 1;
   }
+  async unready(): Promise<null> {
+    return null;
+  }
   async watchNode(): Promise<void> {}
   async watchConfigMap(): Promise<void> {}
   async recordEvent(event: KubeEvent): Promise<void> {

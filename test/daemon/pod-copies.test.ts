@@ -71,6 +71,7 @@ const podsOf = (server: FakeKubernetes) => ({
   watchNodePods: server.watchNodePods.bind(server),
   getNode: server.getNode.bind(server),
   countNodes: server.countNodes.bind(server),
+  unready: server.unready.bind(server),
   watchNode: server.watchNode.bind(server),
   watchConfigMap: server.watchConfigMap.bind(server),
   recordEvent: server.recordEvent.bind(server),

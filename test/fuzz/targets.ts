@@ -11,6 +11,7 @@ import { ClientFrames } from '../../src/adapters/grpc/plain-authority.ts';
 import { decodeMessage, encodeMessage } from '../../src/adapters/grpc/proto-wire.ts';
 import { backendService, nodeServiceDefinition, tracingService } from '../../src/adapters/grpc/service.ts';
 import { dispatch, isBackendMethod } from '../../src/adapters/http/dispatcher.ts';
+import { controllers } from '../../src/adapters/kubernetes/controller-values.ts';
 import { configMapData, nodeOf, podOf, podPage } from '../../src/adapters/kubernetes/kube-values.ts';
 import { decoded } from '../../src/adapters/level/record.ts';
 import { addAddr, decodeAddr } from '../../src/adapters/netlink/wire/addr.ts';
@@ -68,11 +69,16 @@ const pod = {
     namespace: 'd',
     uid: 'u',
     annotations: { 'k8s.aliyun.com/pod-ips': '' },
-    ownerReferences: [{ kind: 'StatefulSet', name: 's', uid: 'v' }],
+    ownerReferences: [{ kind: 'StatefulSet', name: 's', uid: 'v', controller: true }],
   },
   spec: { nodeName: 'n', hostNetwork: false, containers: [{ name: 'c' }] },
-  status: { phase: 'Running', podIPs: [{ ip: '10.0.0.4' }] },
+  status: { phase: 'Running', podIPs: [{ ip: '10.0.0.4' }], conditions: [{ type: 'Ready', status: 'True' }] },
 };
+const controller = {
+  spec: { replicas: 3, podManagementPolicy: 'Parallel' },
+  status: { readyReplicas: 1, desiredNumberScheduled: 3, numberReady: 1, active: 3, ready: 1 },
+};
+const unready = [...controllers.values()].map((one) => one.unready);
 const node = {
   metadata: { name: 'n', labels: { 'terway-config': 'o' } },
   spec: { podCIDR: '10.1.0.0/24', unschedulable: true },
@@ -188,10 +194,10 @@ export const targets: readonly Target[] = [
   reader(
     'kubernetes',
     'what the API server answers',
-    json(pod, node, { metadata: { resourceVersion: '1' }, items: [pod] }, { data: { eni_conf: '{}' } }),
+    json(controller, pod, node, { metadata: { resourceVersion: '1' }, items: [pod] }, { data: { eni_conf: '{}' } }),
     (data) =>
       asJson(data, (value) => {
-        for (const read of [podOf, nodeOf, podPage, configMapData])
+        for (const read of [podOf, nodeOf, podPage, configMapData, ...unready])
           try {
             read(value);
           } catch (thrown) {

@@ -17,7 +17,9 @@ const podSchema = z.object({
     labels: strings,
     annotations: strings,
     deletionTimestamp: z.string().nullish(),
-    ownerReferences: z.array(z.object({ kind: z.string(), controller: z.boolean().nullish() })).nullish(),
+    ownerReferences: z
+      .array(z.object({ kind: z.string(), name: z.string().nullish(), controller: z.boolean().nullish() }))
+      .nullish(),
   }),
   spec: z.object({
     nodeName: z.string().nullish(),
@@ -30,6 +32,7 @@ const podSchema = z.object({
       phase: z.string().nullish(),
       podIP: z.string().nullish(),
       podIPs: z.array(z.object({ ip: z.string().nullish() })).nullish(),
+      conditions: z.array(z.object({ type: z.string(), status: z.string() })).nullish(),
     })
     .nullish(),
 });
@@ -59,6 +62,8 @@ export function podOf(json: unknown): Pod {
   const { metadata, spec, status } = checked('pod', podSchema, json);
   const ips = (status?.podIPs ?? []).map(({ ip }) => ip ?? '').filter((ip) => ip !== '');
   const podIp = status?.podIP ?? '';
+  const owner = metadata.ownerReferences?.find((one) => one.controller === true);
+  const ready = status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') ?? false;
   return {
     namespace: metadata.namespace,
     name: metadata.name,
@@ -70,7 +75,9 @@ export function podOf(json: unknown): Pod {
     annotations: metadata.annotations ?? {},
     podIPs: ips.length > 0 || podIp === '' ? ips : [podIp],
     deletionMs: metadata.deletionTimestamp ? Date.parse(metadata.deletionTimestamp) : null,
-    ownerKind: metadata.ownerReferences?.find((owner) => owner.controller === true)?.kind ?? null,
+    ownerKind: owner?.kind ?? null,
+    ...(owner?.name && { ownerName: owner.name }),
+    ...(ready && { ready }),
     ...(wantsEni(spec) && { wantsEni: true }),
   };
 }
@@ -121,7 +128,8 @@ export function podPage(json: unknown): Page {
   return { version: metadata.resourceVersion, next: metadata.continue || null, pods: (items ?? []).map(podOf) };
 }
 
-function checked<T>(what: string, schema: z.ZodType<T>, json: unknown): T {
+/** Throws KubernetesError naming the field that is not as `what` has it. */
+export function checked<T>(what: string, schema: z.ZodType<T>, json: unknown): T {
   const result = schema.safeParse(json);
   if (result.success) return result.data;
   const [issue] = result.error.issues;

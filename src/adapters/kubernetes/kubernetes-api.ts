@@ -3,7 +3,8 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { EnactorError } from '../../core/errors.ts';
 import type { KubeWrites } from '../../ports/kube-writes.ts';
 import type { ConfigMapData, KubeEvent, Kubernetes, Node, Pod, PodWatchEvent } from '../../ports/kubernetes.ts';
-import { ApiClient } from './api-client.ts';
+import { type ApiCall, ApiClient } from './api-client.ts';
+import { controllers } from './controller-values.ts';
 import { EventRecorder } from './event-recorder.ts';
 import { configMapData, countOf, nodeOf, podOf } from './kube-values.ts';
 import { KubeWritesApi } from './kube-writes-api.ts';
@@ -96,6 +97,16 @@ class KubernetesApi implements Kubernetes {
     return countOf(await this.#client.json({ method: 'GET', path, query: { limit: 1 } }, signal));
   }
 
+  /** Of what the server has at hand: a thousand nodes may ask for the same one at once. Source: Kubernetes API concepts, "Resource versions". */
+  async unready(kind: string, namespace: string, name: string, signal: AbortSignal): Promise<number | null> {
+    const controller = controllers.get(kind);
+    if (controller === undefined) return null;
+    const { api, plural, unready } = controller;
+    const path = `/apis/${api}/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}`;
+    const json = await this.#find(path, signal, { resourceVersion: 0 });
+    return json === null ? null : unready(json);
+  }
+
   async listNodePods(nodeName: string, signal: AbortSignal): Promise<Pod[]> {
     return (await listPods(this.#client, nodeName, signal)).pods;
   }
@@ -135,9 +146,9 @@ class KubernetesApi implements Kubernetes {
     return this.#events.record(event, signal);
   }
 
-  async #find(path: string, signal: AbortSignal): Promise<unknown> {
+  async #find(path: string, signal: AbortSignal, query: NonNullable<ApiCall['query']> = {}): Promise<unknown> {
     try {
-      return await this.#client.json({ method: 'GET', path }, signal);
+      return await this.#client.json({ method: 'GET', path, query }, signal);
     } catch (error) {
       if (isNotFound(error)) return null;
       throw error;

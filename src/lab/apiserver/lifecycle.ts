@@ -22,6 +22,12 @@ import { RESOURCES, type Resource, resourceNamed } from './resource.ts';
 import type { ObjectStore } from './store.ts';
 import { checkKind, objectAt, validate, withDefaults } from './validate.ts';
 
+/**
+ * What is created without a status, whatever the body says: a pod's is the kubelet's business, a controller's its controller's. A node's may come
+ * with its creation. Source: the strategies of these kinds, PrepareForCreate.
+ */
+const STATUS_COMES_LATER: ReadonlySet<string> = new Set(['pods', 'daemonsets', 'replicasets', 'statefulsets', 'jobs']);
+
 export type LifecycleOptions = {
   readonly store: ObjectStore;
   readonly now: () => number;
@@ -69,8 +75,7 @@ export class Lifecycle {
       creationTimestamp: kubeTime(now()),
       ...generationOf(resource, body, null),
     };
-    // A pod's status is the kubelet's business; a node's may come with its creation. Source: pod and node strategies.
-    const kept: JsonObject = resource.plural === 'pods' ? { ...body, status: {} } : body;
+    const kept: JsonObject = STATUS_COMES_LATER.has(resource.plural) ? { ...body, status: {} } : body;
     const object = {
       ...withDefaults(resource, kept),
       apiVersion: resource.apiVersion,

@@ -123,6 +123,10 @@ export const RESOURCES: readonly Resource[] = [
   manifest(CORE, 'ServiceAccount', { shortNames: ['sa'] }),
   manifest('apps/v1', 'DaemonSet', { shortNames: ['ds'], status: true, generation: true }),
   manifest('apps/v1', 'ControllerRevision', {}),
+  // Controllers that nobody runs here: what a test puts, whole or as a status, is what they say.
+  manifest('apps/v1', 'ReplicaSet', { shortNames: ['rs'], status: true, generation: true }),
+  manifest('apps/v1', 'StatefulSet', { shortNames: ['sts'], status: true, generation: true }),
+  manifest('batch/v1', 'Job', { status: true, generation: true }),
   manifest(RBAC, 'Role', {}),
   manifest(RBAC, 'RoleBinding', {}),
   manifest(RBAC, 'ClusterRole', { namespaced: false }),

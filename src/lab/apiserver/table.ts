@@ -90,6 +90,23 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     { name: 'Available', cell: count('status.numberAvailable') },
     AGE,
   ],
+  replicasets: [
+    NAME,
+    { name: 'Desired', cell: count('spec.replicas') },
+    { name: 'Current', cell: count('status.replicas') },
+    { name: 'Ready', cell: count('status.readyReplicas') },
+    AGE,
+  ],
+  statefulsets: [
+    NAME,
+    { name: 'Ready', cell: (set) => `${count('status.readyReplicas')(set)}/${count('spec.replicas')(set)}` },
+    AGE,
+  ],
+  jobs: [
+    NAME,
+    { name: 'Completions', cell: (job) => `${count('status.succeeded')(job)}/${count('spec.completions')(job)}` },
+    AGE,
+  ],
   events: [
     { name: 'Last Seen', cell: text('lastTimestamp') },
     { name: 'Type', cell: text('type') },

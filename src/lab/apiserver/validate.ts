@@ -26,13 +26,19 @@ export function validate(resource: Resource, object: KubeObject, old: KubeObject
   if (causes.length > 0) throw invalid(resource, object.metadata.name, causes);
 }
 
+/** Source: Kubernetes pkg/apis/apps/v1/defaults.go, pkg/apis/batch/v1/defaults.go. */
+const SPECS: Readonly<Record<string, JsonObject>> = {
+  daemonsets: { updateStrategy: { type: 'RollingUpdate' } },
+  replicasets: { replicas: 1 },
+  statefulsets: { replicas: 1, podManagementPolicy: 'OrderedReady' },
+  jobs: { completions: 1, parallelism: 1, backoffLimit: 6, suspend: false },
+};
+
 /** Fills in what a client may leave out. */
 export function withDefaults(resource: Resource, body: JsonObject): JsonObject {
   if (resource.plural === 'namespaces') return { ...body, status: { phase: 'Active', ...objectAt(body, 'status') } };
-  if (resource.plural === 'daemonsets') {
-    const spec = { updateStrategy: { type: 'RollingUpdate' }, ...objectAt(body, 'spec') };
-    return { ...body, spec };
-  }
+  const given = SPECS[resource.plural];
+  if (given !== undefined) return { ...body, spec: { ...given, ...objectAt(body, 'spec') } };
   if (resource.plural !== 'pods') return body;
   const spec = {
     restartPolicy: 'Always',

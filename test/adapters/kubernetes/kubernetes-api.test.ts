@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { type Test, test } from 'tap';
+import { controllers } from '../../../src/adapters/kubernetes/controller-values.ts';
 import { connectKubernetes, type KubernetesOptions } from '../../../src/adapters/kubernetes/kubernetes-api.ts';
-import { resourceNamed } from '../../../src/lab/apiserver/resource.ts';
-import type { Kubernetes } from '../../../src/ports/kubernetes.ts';
+import { known, resourceNamed } from '../../../src/lab/apiserver/resource.ts';
+import { CONTROLLER_KINDS, type Kubernetes } from '../../../src/ports/kubernetes.ts';
 import { type Cluster, cluster, podBody, until } from '../../lab/apiserver/client.ts';
 
 const ns = { namespace: 'default' };
@@ -27,7 +28,15 @@ test('kubernetes: a pod is read as a value, and one that is not there is null', 
   const metadata = { ...body.metadata, annotations: { 'k8s.aliyun.com/ingress-bandwidth': '1M' }, ownerReferences };
   const made = await api.createNamespacedPod({ ...ns, body: { ...body, metadata } });
   const status = { phase: 'Running', podIP: '10.0.0.5', podIPs: [{ ip: '10.0.0.5' }, { ip: 'fd00::5' }] };
-  await api.replaceNamespacedPodStatus({ ...ns, name: 'web-0', body: { ...made, status } });
+  const isReady = (ready: string) => [
+    { type: 'Initialized', status: 'True' },
+    { type: 'Ready', status: ready },
+  ];
+  const starting = { ...made, status: { ...status, conditions: isReady('False') } };
+  const running = await api.replaceNamespacedPodStatus({ ...ns, name: 'web-0', body: starting });
+  t.equal((await kubernetes.getPod('default', 'web-0', never))?.ready, undefined);
+  const body2 = { ...running, status: { ...status, conditions: isReady('True') } };
+  await api.replaceNamespacedPodStatus({ ...ns, name: 'web-0', body: body2 });
   const pod = await kubernetes.getPod('default', 'web-0', never);
   t.same(pod, {
     namespace: 'default',
@@ -41,6 +50,8 @@ test('kubernetes: a pod is read as a value, and one that is not there is null', 
     podIPs: ['10.0.0.5', 'fd00::5'],
     deletionMs: null,
     ownerKind: 'StatefulSet',
+    ownerName: 'web',
+    ready: true,
   });
   await api.deleteNamespacedPod({ ...ns, name: 'web-0', gracePeriodSeconds: 60 });
   const leaving = await kubernetes.getPod('default', 'web-0', never);
@@ -88,6 +99,37 @@ test('kubernetes: the node is read with its addresses and prefixes', async (t) =
     providerId: 'cn-hangzhou.i-1',
   });
   t.equal(await kubernetes.getNode('n2', never), null);
+});
+
+test('kubernetes: a controller whose status nobody has written yet has all its pods to come; of a kind that tells nothing nobody is asked', async (t) => {
+  const { server, kubernetes } = await lab(t);
+  const unready = (kind: string) => kubernetes.unready(kind, 'default', 'web', never);
+  for (const [kind, spec, wanted] of [
+    ['ReplicaSet', { replicas: 1_000 }, 1_000],
+    ['StatefulSet', { replicas: 1_000 }, 1],
+    ['DaemonSet', {}, 0],
+    ['Job', { parallelism: 5 }, 0],
+  ] as const) {
+    server.lifecycle.create(known(`${kind.toLowerCase()}s`), 'default', { metadata: { name: 'web' }, spec });
+    t.equal(await unready(kind), wanted, kind);
+  }
+  for (const { query } of server.admin.ledger) t.equal(query, 'resourceVersion=0', 'what is at hand will do');
+  const before = server.admin.ledger.length;
+  for (const kind of ['CloneSet', 'replicaset', 'constructor', '']) t.equal(await unready(kind), null, kind);
+  t.equal(server.admin.ledger.length, before);
+  server.admin.failNext({ count: 1, code: 403, match: { resource: 'replicasets' } });
+  await t.rejects(unready('ReplicaSet'), { code: 'kubernetes', status: 403 });
+});
+
+test('kubernetes: the defaults of what a controller leaves out', (t) => {
+  t.equal(controllers.get('ReplicaSet')?.unready({ spec: {} }), 1);
+  t.equal(controllers.get('StatefulSet')?.unready({ spec: {}, status: null }), 1);
+  t.equal(controllers.get('Job')?.unready({ status: { active: 4 } }), 4);
+  t.throws(() => controllers.get('ReplicaSet')?.unready({ spec: { replicas: 'many' } }), {
+    message: /not a replica set: spec.replicas/,
+  });
+  t.strictSame([...controllers.keys()].toSorted(), [...CONTROLLER_KINDS].toSorted());
+  t.end();
 });
 
 test('kubernetes: calls end with the caller’s signal, with a timeout, and with what the server said', async (t) => {

@@ -272,6 +272,13 @@ test('api server: unknown paths, wrong methods, broken and foreign bodies get th
   t.match(await call('GET', '/api/v1/secrets'), { code: 404, reason: 'NotFound' });
   t.match(await call('GET', '/api/v1/endpointslices'), { code: 404 }, 'a resource of another group');
   t.match(await call('GET', '/apis/discovery.k8s.io/v1/endpointslices'), { code: 200, kind: 'EndpointSliceList' });
+  for (const [group, plural, kind] of [
+    ['apps', 'replicasets', 'ReplicaSetList'],
+    ['apps', 'statefulsets', 'StatefulSetList'],
+    ['batch', 'jobs', 'JobList'],
+  ])
+    t.match(await call('GET', `/apis/${group}/v1/${plural}`), { code: 200, kind });
+  t.match(await call('GET', '/apis/apps/v1/jobs'), { code: 404 });
   t.match(await call('PUT', pods), { code: 405, reason: 'MethodNotAllowed' });
   t.match(await call('POST', `${pods}/a/status`, '{}'), { code: 405 });
   t.match(await call('POST', pods, '{"kind"'), { code: 400, reason: 'BadRequest' });

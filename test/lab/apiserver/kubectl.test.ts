@@ -61,6 +61,25 @@ test('kubectl: an overlay is applied, applied again without a change, patched, a
   t.strictSame(left, []);
 });
 
+test('kubectl: get tells of controllers what they have, and knows their short names', { skip }, async (t) => {
+  const { server } = await cluster(t);
+  const kubectl = new Kubectl(server, t.testdir());
+  for (const [plural, spec, status] of [
+    ['replicasets', { replicas: 5 }, { replicas: 4, readyReplicas: 3 }],
+    ['statefulsets', {}, { replicas: 1 }],
+    ['jobs', { completions: 6 }, { succeeded: 2, active: 1 }],
+  ] as const) {
+    const body = { metadata: { name: 'web' }, spec, status };
+    const made = server.lifecycle.create(known(plural), 'default', body);
+    t.strictSame(made.status, {}, 'what a body says of it counts as little as of a pod');
+    server.lifecycle.update(known(plural), made, { ...made, status }, 'status');
+  }
+  const row = async (what: string) => (await kubectl.run('get', what, '--no-headers')).trim().split(/ +/).slice(0, -1);
+  t.strictSame(await row('rs'), ['web', '5', '4', '3']);
+  t.strictSame(await row('sts'), ['web', '0/1']);
+  t.strictSame(await row('jobs.batch'), ['web', '2/6']);
+});
+
 test('kubectl: renders each folder of deploy/ as the e2e test does', { skip }, async (t) => {
   const { server } = await cluster(t);
   const kubectl = new Kubectl(server, t.testdir());
