@@ -36,6 +36,7 @@ import { kernelKeeperLogic } from './kernel-keeper.ts';
 import { leaseLogic } from './lease.ts';
 import { knownEnisOf, livingIn, ownedIn, rememberedIn } from './living.ts';
 import { lookLogic } from './look.ts';
+import { manyChildren } from './many-children.ts';
 import { commandIn } from './node-commands.ts';
 import { Observer } from './observer.ts';
 import type { NodePorts } from './ports.ts';
@@ -165,7 +166,7 @@ export function startNode({
       quiet: fromPromise(async ({ signal }) => {
         while (replies.size > 0 && !signal.aborted) await delay(DRAIN_POLL_MS);
       }),
-      leases: timed(endsByKind(leasesMachine.provide({ actors: { lease: ofSandbox } })), instant),
+      leases: timed(endsByKind(manyChildren(leasesMachine.provide({ actors: { lease: ofSandbox } }))), instant),
       eniFactory: timed(eniFactoryMachine.provide({ actors: { eni, survey } }), instant),
       idlePool: timed(idlePoolMachine, instant),
       garbageCollector: timed(collector, instant),

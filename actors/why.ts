@@ -37,7 +37,7 @@ export function whyOf(root: NodeRef, trails: RequestTrails, pod: string, nowMs: 
 }
 
 function wantsOwn({ waiting, placed }: EniFactoryContext, pod: string): boolean {
-  const all = [...waiting, ...Object.values(placed).map(({ request }) => request)];
+  const all = [...waiting, ...[...placed.values()].map(({ request }) => request)];
   return all.some((request) => request.pod === pod && request.ownEni === true);
 }
 
@@ -68,7 +68,7 @@ function requestsOf({ waiting, placed, reasons, enis }: EniFactoryContext, pod: 
     request,
     reason: reasons.get(request.requestId) ?? 'it is about to be looked at',
   }));
-  const atEni = Object.values(placed)
+  const atEni = [...placed.values()]
     .filter(({ granted }) => !granted)
     .map(({ request, slot }) => {
       const { eniId = null, phase = 'lost' } = enis[slot] ?? {};

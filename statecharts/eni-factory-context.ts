@@ -62,7 +62,7 @@ export type EniFactoryContext = EniFactoryInput & {
   /** The line, oldest first. */
   readonly waiting: readonly Request[];
   /** Requests sent to an ENI, until their lease is bound. */
-  readonly placed: Readonly<Record<string, Placed>>;
+  readonly placed: ReadonlyMap<string, Placed>;
   /** Why each of the line waits. */
   readonly reasons: ReadonlyMap<string, string>;
   /** Addresses the pool wants, until the next plan. */
@@ -79,6 +79,8 @@ export type EniFactoryContext = EniFactoryInput & {
   readonly look: 'none' | 'due' | 'underWay';
   /** What the idle pool was told last. */
   readonly totals: PoolTotals | null;
+  /** When the plan is made anew by itself; null: never, as things are. */
+  readonly againAtMs: number | null;
 };
 
 /** The line with these in it again, each at the place its age gives it. */
@@ -88,18 +90,29 @@ export function backInLine(waiting: readonly Request[], requests: readonly Reque
 
 /** Requests without an answer, wherever they wait. All of them count toward the bound: an ENI that ends sends its own back. */
 export function unanswered({ waiting, placed }: Pick<EniFactoryContext, 'waiting' | 'placed'>): number {
-  return waiting.length + Object.values(placed).filter((one) => !one.granted).length;
+  let count = waiting.length;
+  for (const { granted } of placed.values()) if (!granted) count += 1;
+  return count;
 }
 
-export function unservedOn(placed: Readonly<Record<string, Placed>>, slot: number): readonly Request[] {
-  return Object.values(placed)
-    .filter((one) => one.slot === slot && !one.granted)
-    .map((one) => one.request);
+/** Nothing is to be placed: no request without an address on its way to it, nothing that the pool wants. */
+export function nothingWaits({ waiting, growBy, placed }: EniFactoryContext): boolean {
+  if (waiting.length > 0 || growBy > 0) return false;
+  for (const { waits, granted } of placed.values()) if (waits && !granted) return false;
+  return true;
+}
+
+export const soonest = (a: number | null, b: number | null): number | null =>
+  a === null ? b : b === null ? a : Math.min(a, b);
+
+export function unservedOn(placed: ReadonlyMap<string, Placed>, slot: number): readonly Request[] {
+  return [...placed.values()].filter((one) => one.slot === slot && !one.granted).map((one) => one.request);
 }
 
 /** Requests that wait at an ENI, oldest first. */
-export function strandedOf(placed: Readonly<Record<string, Placed>>): readonly (Stranded & Request)[] {
-  const waiting = Object.values(placed).filter((one) => one.waits && !one.granted);
+export function strandedOf(placed: ReadonlyMap<string, Placed>): readonly (Stranded & Request)[] {
+  const waiting: Placed[] = [];
+  for (const one of placed.values()) if (one.waits && !one.granted) waiting.push(one);
   return waiting.map(({ slot, request }) => ({ ...request, slot })).sort((a, b) => a.nth - b.nth);
 }
 
@@ -177,7 +190,7 @@ export function whyNothing(
   { placed, enis, reasons, holds }: Pick<EniFactoryContext, 'placed' | 'enis' | 'reasons' | 'holds'>,
   { requestId }: { readonly requestId: string },
 ): Failure {
-  const slot = placed[requestId]?.slot;
+  const slot = placed.get(requestId)?.slot;
   const eni = slot === undefined ? undefined : enis[slot];
   if (eni !== undefined) {
     const detail = `addresses were under way on ENI ${eni.eniId ?? `of slot ${slot}, not made yet`}`;

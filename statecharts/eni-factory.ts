@@ -17,7 +17,8 @@ import {
 } from 'xstate';
 import { type EniSummary, expecting, givesNow } from '../src/core/eni-summary.ts';
 import { type Failure, failureOf, isToldAtOnce } from '../src/core/errors.ts';
-import { afterGone, afterLook, noHolds } from '../src/core/holds.ts';
+import { afterGone, afterLook, nextHoldEndMs, noHolds } from '../src/core/holds.ts';
+import { mapWithout } from '../src/core/map-without.ts';
 import { overQuota } from '../src/core/over-quota.ts';
 import { place } from '../src/core/placement.ts';
 import { type PoolTotals, sameTotals, totalsOf } from '../src/core/pool.ts';
@@ -38,11 +39,13 @@ import {
   lessonOf,
   newEni,
   nextAgeMs,
+  nothingWaits,
   placesOf,
   policyOf,
   revivedEni,
   type Survey,
   slotOf,
+  soonest,
   strandedOf,
   unanswered,
   unservedOn,
@@ -120,11 +123,26 @@ export const eniFactoryMachine = setup({
       enqueue.cancel('planSoon');
       enqueue.raise({ type: 'reconsider', atMs: context.nowMs }, { id: 'planSoon', delay: 0 });
     }),
-    /** Makes the plan anew and carries it out. */
-    plan: enqueueActions(({ context, enqueue, system }) => {
+    /** Makes the plan anew and carries it out. Where nothing waits for it there is none: most of what the factory hears is of that kind. */
+    plan: enqueueActions(({ context, event, enqueue, system }) => {
       const { nowMs: atMs } = context;
+      /** The timer stays as it is as long as it would be set anew for the same instant. */
+      const arm = (againAtMs: number | null): void => {
+        if (againAtMs === context.againAtMs && event.type !== 'reconsider') return;
+        enqueue.cancel('reconsider');
+        if (againAtMs !== null) {
+          const delay = Math.max(1, againAtMs - atMs);
+          enqueue.raise({ type: 'reconsider', atMs: againAtMs }, { id: 'reconsider', delay });
+        }
+        enqueue.assign({ againAtMs });
+      };
+      if (nothingWaits(context)) {
+        arm(soonest(nextHoldEndMs(context.holds, atMs), nextAgeMs(context)));
+        if (context.reasons.size > 0) enqueue.assign({ reasons: new Map() });
+        return;
+      }
       const plan = place(context.waiting, context.growBy, Object.values(context.enis), policyOf(context), atMs);
-      const placed = { ...context.placed };
+      const placed = new Map(context.placed);
       const enis = { ...context.enis };
       const usedSinceMs = { ...context.usedSinceMs };
       const line = new Map(context.waiting.map((request) => [request.requestId, request]));
@@ -142,7 +160,7 @@ export const eniFactoryMachine = setup({
         const holder = { sandbox, pod, ...(ownEni === true && { ownEni }) };
         const queued = enis[slot]?.queued ?? 0;
         tell(slot, { type: 'assign', requestId, ...holder, alsoCooling, alsoReserved, atMs });
-        placed[requestId] = { slot, request, granted: false, waits: (enis[slot]?.queued ?? 0) > queued };
+        placed.set(requestId, { slot, request, granted: false, waits: (enis[slot]?.queued ?? 0) > queued });
         const stray = plan.astray.get(requestId);
         if (stray !== undefined) enqueue.emit({ type: 'astray', pod, why: stray });
       };
@@ -168,22 +186,14 @@ export const eniFactoryMachine = setup({
       }
       const rescues = sooner(strandedOf(placed), Object.values(enis), policyOf(context), atMs, [...line.values()]);
       for (const { requestId, from, to } of rescues) {
-        const request = placed[requestId]?.request;
+        const request = placed.get(requestId)?.request;
         if (request === undefined) continue;
         enqueue.sendTo(eniId(from), { type: 'cancel', requestId, atMs });
         line.set(requestId, request);
         send(to, requestId, false);
       }
       enqueue.cancel('planSoon');
-      enqueue.cancel('reconsider');
-      const again = [plan.againAtMs, nextAgeMs({ ...context, usedSinceMs })].filter((endMs) => endMs !== null);
-      if (again.length > 0) {
-        const againAtMs = Math.min(...again);
-        enqueue.raise(
-          { type: 'reconsider', atMs: againAtMs },
-          { id: 'reconsider', delay: Math.max(1, againAtMs - atMs) },
-        );
-      }
+      arm(soonest(plan.againAtMs, nextAgeMs({ ...context, usedSinceMs })));
       // The next one that is opened shall know better where.
       if (nextSlot > context.nextSlot && context.vSwitches.length > 1 && isStale(context))
         enqueue.raise({ type: 'surveyDue', atMs });
@@ -214,8 +224,8 @@ export const eniFactoryMachine = setup({
     takeBack: enqueueActions(({ context, enqueue, system }, params: { slot: number; failure: Failure | null }) => {
       const { failure } = params;
       const unserved = unservedOn(context.placed, params.slot);
-      const placed = { ...context.placed };
-      for (const { requestId } of unserved) delete placed[requestId];
+      const placed = new Map(context.placed);
+      for (const { requestId } of unserved) placed.delete(requestId);
       enqueue.assign({ placed });
       if (failure !== null && isToldAtOnce(failure.code))
         for (const request of unserved) enqueue.sendTo(leasesIn(system), refusal(request, failure));
@@ -224,6 +234,7 @@ export const eniFactoryMachine = setup({
     /** What the report of an ENI, or its end, teaches about growing. */
     learn: enqueueActions(({ context, enqueue, system }, params: { after: EniSummary }) => {
       const lesson = lessonOf(context, context.enis[params.after.slot], params.after);
+      if (lesson.holds === context.holds) return;
       enqueue.assign({ holds: lesson.holds });
       const { quotaUntilMs, short } = context.holds;
       if (lesson.holds.quotaUntilMs !== quotaUntilMs || lesson.holds.short !== short) {
@@ -258,7 +269,7 @@ export const eniFactoryMachine = setup({
     nextSlot: 0,
     enis: {},
     waiting: [],
-    placed: {},
+    placed: new Map(),
     reasons: new Map(),
     growBy: 0,
     holds: noHolds,
@@ -269,6 +280,7 @@ export const eniFactoryMachine = setup({
     lookedAtMs: input.nowMs,
     look: 'none',
     totals: null,
+    againAtMs: null,
   }),
   entry: ['adopt', 'tellPool', 'armSurvey'],
   on: {
@@ -300,10 +312,10 @@ export const eniFactoryMachine = setup({
       actions: [
         { type: 'refuse', params: ({ context, event }) => ({ request: event, failure: whyNothing(context, event) }) },
         enqueueActions(({ context, event, enqueue }) => {
-          const { [event.requestId]: placed, ...rest } = context.placed;
+          const placed = context.placed.get(event.requestId);
           const own = context.waiting.some(({ requestId, ownEni }) => requestId === event.requestId && ownEni === true);
           enqueue.assign({
-            placed: rest,
+            placed: mapWithout(context.placed, event.requestId),
             waiting: context.waiting.filter((request) => request.requestId !== event.requestId),
           });
           // The ENI that was kept for it is everybody's again.
@@ -319,8 +331,8 @@ export const eniFactoryMachine = setup({
     bind: {
       actions: [
         enqueueActions(({ context, event, enqueue }) => {
-          const { [event.requestId]: placed, ...rest } = context.placed;
-          enqueue.assign({ placed: rest });
+          const placed = context.placed.get(event.requestId);
+          enqueue.assign({ placed: mapWithout(context.placed, event.requestId) });
           const eni = eniAt(context.enis, placed?.slot);
           if (eni !== null) enqueue.sendTo(eni, event);
         }),
@@ -329,8 +341,8 @@ export const eniFactoryMachine = setup({
     withdraw: {
       actions: [
         enqueueActions(({ context, event, enqueue }) => {
-          const { [event.requestId]: placed, ...rest } = context.placed;
-          enqueue.assign({ placed: rest });
+          const placed = context.placed.get(event.requestId);
+          enqueue.assign({ placed: mapWithout(context.placed, event.requestId) });
           const eni = eniAt(context.enis, placed?.slot);
           if (eni !== null) enqueue.sendTo(eni, event);
         }),
@@ -386,7 +398,7 @@ export const eniFactoryMachine = setup({
     ipResult: {
       actions: [
         enqueueActions(({ context, event, enqueue, system }) => {
-          const { [event.requestId]: placed, ...rest } = context.placed;
+          const placed = context.placed.get(event.requestId);
           // A result nobody waits for: the caller gave up, or was sent elsewhere, and the ENI was told.
           if (placed?.slot !== event.slot) return;
           const { request } = placed;
@@ -400,15 +412,18 @@ export const eniFactoryMachine = setup({
               atMs: context.nowMs,
             });
             enqueue.assign({
-              placed: { ...rest, [requestId]: { ...placed, granted: true } },
+              placed: new Map(context.placed).set(requestId, { ...placed, granted: true }),
               granted: context.granted + 1,
-              holds: { ...context.holds, lastFailure: null },
+              ...(context.holds.lastFailure !== null && { holds: { ...context.holds, lastFailure: null } }),
             });
           } else if (isToldAtOnce(event.failure.code)) {
             enqueue.sendTo(leasesIn(system), refusal(request, event.failure));
-            enqueue.assign({ placed: rest });
+            enqueue.assign({ placed: mapWithout(context.placed, requestId) });
           } else {
-            enqueue.assign({ placed: rest, waiting: backInLine(context.waiting, [request]) });
+            enqueue.assign({
+              placed: mapWithout(context.placed, requestId),
+              waiting: backInLine(context.waiting, [request]),
+            });
           }
         }),
         'plan',
@@ -531,7 +546,7 @@ export const eniFactoryMachine = setup({
           const plan = context.vSwitches.find((one) => one.vSwitchId === vSwitchId) ?? context.vSwitches[0];
           const subnet = dead?.subnet ?? plan?.subnet;
           if (subnet === undefined) return;
-          const promised = Object.entries(context.placed).flatMap(([requestId, { slot: at, granted }]) =>
+          const promised = [...context.placed].flatMap(([requestId, { slot: at, granted }]) =>
             at === slot && granted ? [requestId] : [],
           );
           const revived = { dead, eniId: id, promised, heard, failure: failureOf(error) };

@@ -17,6 +17,11 @@ export type IdlePoolInput = PoolSettings & {
   readonly nowMs: number;
 };
 
+/** The pool's own timers, by the event that each sends. */
+export const TIMERS = ['periodEnded', 'reclaimDue'] as const;
+/** When each is due; null: it is not set. */
+export type Timers = Readonly<Record<(typeof TIMERS)[number], number | null>>;
+
 export type IdlePoolContext = IdlePoolInput & {
   readonly totals: PoolTotals | null;
   /** The marks that hold now, and why. */
@@ -25,6 +30,7 @@ export type IdlePoolContext = IdlePoolInput & {
   readonly warming: boolean;
   readonly demand: Demand;
   readonly reclaim: Reclaim;
+  readonly armed: Timers;
   readonly failures: number;
 };
 
@@ -38,6 +44,7 @@ export function contextOf(input: IdlePoolInput): IdlePoolContext {
     warming,
     demand: noDemand(nowMs, periodMs),
     reclaim: noReclaim(nowMs),
+    armed: { periodEnded: null, reclaimDue: null },
     failures: 0,
   };
 }
@@ -68,3 +75,8 @@ export function measured(known: IdlePoolContext, event: PoolEvent): Partial<Idle
 export function nextPeriodMs({ adaptive, demand }: IdlePoolContext): number | null {
   return adaptive && isMoving(demand) ? demand.periodEndMs : null;
 }
+
+export const timersOf = (context: IdlePoolContext): Timers => ({
+  periodEnded: nextPeriodMs(context),
+  reclaimDue: context.reclaim.dueMs,
+});

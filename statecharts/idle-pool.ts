@@ -14,7 +14,8 @@ import {
   type IdlePoolInput,
   measured,
   moveIn,
-  nextPeriodMs,
+  TIMERS,
+  timersOf,
 } from './idle-pool-context.ts';
 import type { PoolEvent } from './messages.ts';
 import { eniFactoryIn } from './receptionist.ts';
@@ -33,17 +34,24 @@ export const idlePoolMachine = setup({
     missing: ({ context }) => moveIn(context).grow > 0,
     surplus: ({ context }) => moveIn(context).shed > 0,
     surplusNow: ({ context, event }) => moveIn({ ...context, ...measured(context, event) }).shed > 0,
+    /** What has changed is between the marks yet. */
+    enoughStill: ({ context, event }) => {
+      const { grow, shed } = moveIn({ ...context, ...measured(context, event) });
+      return grow === 0 && shed === 0;
+    },
   },
   actions: {
     note: assign(({ context, event }) => measured(context, event)),
-    /** Wakes up when a period ends that may move the low mark, and when a batch is to go. */
-    arm: enqueueActions(({ context, enqueue }) => {
-      const timers = { periodEnded: nextPeriodMs(context), reclaimDue: context.reclaim.dueMs } as const;
-      for (const type of ['periodEnded', 'reclaimDue'] as const) {
+    /** Wakes up when a period ends that may move the low mark, and when a batch is to go. A timer that is set for the same instant stays. */
+    arm: enqueueActions(({ context, event, enqueue }) => {
+      const timers = timersOf(context);
+      const moved = TIMERS.filter((type) => timers[type] !== context.armed[type] || event.type === type);
+      for (const type of moved) {
         const atMs = timers[type];
         enqueue.cancel(type);
         if (atMs !== null) enqueue.raise({ type, atMs }, { id: type, delay: Math.max(1, atMs - context.nowMs) });
       }
+      if (moved.length > 0) enqueue.assign({ armed: timers });
     }),
     grow: enqueueActions(({ context, enqueue, system }) => {
       const { totals: basis, nowMs: atMs, readOnly = false } = context;
@@ -99,7 +107,17 @@ export const idlePoolMachine = setup({
     },
     filling: { entry: 'grow', after: { period: 'measuring' } },
     shedding: { entry: 'shed', after: { period: 'measuring' } },
-    resting: { entry: 'enough', after: { period: 'measuring' } },
+    resting: {
+      entry: 'enough',
+      // Most of what it hears: a pod has come or gone.
+      on: {
+        poolChanged: [
+          { guard: 'enoughStill', actions: ['note', 'arm'] },
+          { target: 'measuring', actions: ['note', 'arm'] },
+        ],
+      },
+      after: { period: 'measuring' },
+    },
     // A grow that failed is not asked again at once; addresses that are too many still go.
     backingOff: {
       on: {

@@ -1,7 +1,8 @@
 /**
  * The supervisor of the leases: one child a sandbox, spawned by the first who asks, stopped when it is gone.
  *
- * It never looks inside a lease; it forwards, and passes answers out.
+ * It never looks inside a lease; it forwards, and passes answers out. What is there already is sent to as itself, not by its name
+ * (actors/many-children.ts).
  */
 import {
   type ActorRefFrom,
@@ -13,6 +14,7 @@ import {
 } from 'xstate';
 import { failureOf } from '../src/core/errors.ts';
 import type { Lease } from '../src/core/lease.ts';
+import { mapWithout } from '../src/core/map-without.ts';
 import { podKey, type Sandbox, type SandboxKey, sandboxKey } from '../src/core/sandbox.ts';
 import type { LeaseContext, leaseMachine } from './lease.ts';
 import type { Answer, LeasesEvent } from './messages.ts';
@@ -30,7 +32,7 @@ type Context = {
   readonly dead: readonly SandboxKey[];
   readonly nowMs: number;
   /** Requests without an answer, by sandbox: a lease that dies must not leave its callers waiting. */
-  readonly open: Readonly<Record<string, SandboxKey>>;
+  readonly open: ReadonlyMap<string, SandboxKey>;
   /** Of pods whose address is kept for them: the sandbox that asked last, by pod and interface. */
   readonly latest: Readonly<Record<string, SandboxKey>>;
   /** Sandboxes that make way -> the one that waits for it. */
@@ -58,7 +60,7 @@ export const leasesMachine = setup({
   options: { maxIterations: 100 },
   context: ({ input: { leases, dead = [], nowMs } }) => ({
     ...{ recovered: leases, dead, nowMs },
-    ...{ open: {}, latest: {}, heirs: {} },
+    ...{ open: new Map(), latest: {}, heirs: {} },
   }),
   entry: enqueueActions(({ context, enqueue }) => {
     for (const lease of context.recovered) {
@@ -83,60 +85,59 @@ export const leasesMachine = setup({
         const key = sandboxKey(sandbox);
         const id = leaseId(key);
         const { children } = self.getSnapshot();
-        const open: Record<string, SandboxKey> = { ...context.open, [requestId]: key };
+        const open = new Map(context.open).set(requestId, key);
         if (children[id] === undefined) {
           const attachment = attachmentOf(sandbox);
           const before = reserveMs > 0 ? context.latest[attachment] : undefined;
-          const waits = before !== undefined && children[leaseId(before)] !== undefined;
-          const input = { sandbox, requestId, untilMs, nowMs: atMs, reserveMs, waits, lease: null };
-          enqueue.spawnChild('lease', { id, input });
+          const leaving = before === undefined ? undefined : children[leaseId(before)];
+          const waits = before !== undefined && leaving !== undefined;
           if (reserveMs > 0) enqueue.assign({ latest: { ...context.latest, [attachment]: key } });
           if (waits) {
             const makingWay = `${MAKING_WAY}${key}`;
-            open[makingWay] = before;
+            open.set(makingWay, before);
             enqueue.assign({ heirs: { ...context.heirs, [before]: key } });
-            enqueue.sendTo(leaseId(before), { type: 'release', requestId: makingWay, atMs });
+            enqueue.sendTo(leaving, { type: 'release', requestId: makingWay, atMs });
           }
+          const input = { sandbox, requestId, untilMs, nowMs: atMs, reserveMs, waits, lease: null };
+          enqueue.spawnChild('lease', { id, input });
         }
         enqueue.assign({ open });
-        enqueue.sendTo(id, { type: 'ask', requestId, untilMs, atMs });
+        enqueue.sendTo(children[id] ?? id, { type: 'ask', requestId, untilMs, atMs });
       }),
     },
     release: {
       actions: enqueueActions(({ context, event, enqueue, self }) => {
-        const id = leaseId(event.sandbox);
-        if (self.getSnapshot().children[id] === undefined) {
+        const lease = self.getSnapshot().children[leaseId(event.sandbox)];
+        if (lease === undefined) {
           enqueue.emit({ type: 'answer', requestId: event.requestId, ok: true, lease: null });
           return;
         }
-        enqueue.assign({ open: { ...context.open, [event.requestId]: event.sandbox } });
+        enqueue.assign({ open: new Map(context.open).set(event.requestId, event.sandbox) });
         const { requestId, atMs } = event;
-        const forGood = event.forGood === true || isOutlived(context, event.sandbox, self.getSnapshot().children[id]);
-        enqueue.sendTo(id, { type: 'release', requestId, forGood, atMs });
+        const forGood = event.forGood === true || isOutlived(context, event.sandbox, lease);
+        enqueue.sendTo(lease, { type: 'release', requestId, forGood, atMs });
       }),
     },
     forget: {
       actions: enqueueActions(({ context, event, enqueue, self }) => {
-        const { [event.requestId]: _, ...open } = context.open;
-        enqueue.assign({ open });
-        const id = leaseId(event.sandbox);
-        if (self.getSnapshot().children[id] === undefined) return;
-        enqueue.sendTo(id, { type: 'forget', requestId: event.requestId, atMs: event.atMs });
+        enqueue.assign({ open: mapWithout(context.open, event.requestId) });
+        const lease = self.getSnapshot().children[leaseId(event.sandbox)];
+        if (lease === undefined) return;
+        enqueue.sendTo(lease, { type: 'forget', requestId: event.requestId, atMs: event.atMs });
       }),
     },
     granted: {
       actions: enqueueActions(({ event: { sandbox, requestId, grant, atMs }, enqueue, self, system }) => {
-        const id = leaseId(sandbox);
-        if (self.getSnapshot().children[id] !== undefined) enqueue.sendTo(id, { type: 'granted', grant, atMs });
+        const lease = self.getSnapshot().children[leaseId(sandbox)];
+        if (lease !== undefined) enqueue.sendTo(lease, { type: 'granted', grant, atMs });
         // Whoever asked is no more: what was promised goes back.
         else enqueue.sendTo(eniFactoryIn(system), { type: 'withdraw', requestId, atMs });
       }),
     },
     refused: {
       actions: enqueueActions(({ event, enqueue, self }) => {
-        const id = leaseId(event.sandbox);
-        if (self.getSnapshot().children[id] !== undefined)
-          enqueue.sendTo(id, { type: 'refused', failure: event.failure });
+        const lease = self.getSnapshot().children[leaseId(event.sandbox)];
+        if (lease !== undefined) enqueue.sendTo(lease, { type: 'refused', failure: event.failure });
       }),
     },
     answer: {
@@ -145,9 +146,8 @@ export const leasesMachine = setup({
         // One that cannot be written keeps its address: the new sandbox gets another.
         if (requestId.startsWith(MAKING_WAY) && !ok)
           enqueue.raise({ type: 'madeWay', heir: requestId.slice(MAKING_WAY.length) });
-        const { [requestId]: asked, ...open } = context.open;
-        if (asked === undefined) return;
-        enqueue.assign({ open });
+        if (!context.open.has(requestId)) return;
+        enqueue.assign({ open: mapWithout(context.open, requestId) });
         enqueue.emit(event);
       }),
     },
@@ -155,15 +155,16 @@ export const leasesMachine = setup({
       actions: enqueueActions(({ context, event: { heir }, enqueue, self }) => {
         const heirs = Object.entries(context.heirs).filter(([, key]) => key !== heir);
         enqueue.assign({ heirs: Object.fromEntries(heirs) });
-        const id = leaseId(heir);
-        if (self.getSnapshot().children[id] !== undefined) enqueue.sendTo(id, { type: 'vacated', atMs: context.nowMs });
+        const lease = self.getSnapshot().children[leaseId(heir)];
+        if (lease !== undefined) enqueue.sendTo(lease, { type: 'vacated', atMs: context.nowMs });
       }),
     },
     'xstate.done.actor.*': {
       actions: enqueueActions(({ context, event, enqueue }) => {
         const { actorId } = event as DoneActorEvent;
         enqueue.stopChild(actorId);
-        enqueue.assign(without(context, actorId));
+        const latest = latestWithout(context, actorId);
+        if (latest !== context.latest) enqueue.assign({ latest });
         const heir = heirOf(context, actorId);
         if (heir !== undefined) enqueue.raise({ type: 'madeWay', heir });
       }),
@@ -176,10 +177,10 @@ export const leasesMachine = setup({
         enqueue.stopChild(actorId);
         const heir = heirOf(context, actorId);
         if (heir !== undefined) enqueue.raise({ type: 'madeWay', heir });
-        const open = { ...context.open };
-        for (const [requestId, key] of Object.entries(context.open)) {
+        const open = new Map(context.open);
+        for (const [requestId, key] of context.open) {
           if (leaseId(key) !== actorId) continue;
-          delete open[requestId];
+          open.delete(requestId);
           enqueue.emit({ type: 'answer', requestId, ok: false, failure: failureOf(error) });
         }
         enqueue.assign({ open });
@@ -218,6 +219,7 @@ function isOutlived({ latest, heirs }: Context, key: SandboxKey, lease: AnyActor
 }
 
 /** A sandbox that is gone is no pod's latest any more. */
-function without({ latest }: Context, actorId: string): Pick<Context, 'latest'> {
-  return { latest: Object.fromEntries(Object.entries(latest).filter(([, key]) => leaseId(key) !== actorId)) };
+function latestWithout({ latest }: Context, actorId: string): Context['latest'] {
+  const others = Object.entries(latest).filter(([, key]) => leaseId(key) !== actorId);
+  return others.length === Object.keys(latest).length ? latest : Object.fromEntries(others);
 }

@@ -52,6 +52,11 @@ export function holdEnds(holds: Holds, nowMs: number): readonly number[] {
   return all.filter((endMs) => endMs > nowMs);
 }
 
+export function nextHoldEndMs(holds: Holds, nowMs: number): number | null {
+  const ends = holdEnds(holds, nowMs);
+  return ends.length === 0 ? null : Math.min(...ends);
+}
+
 export function isFull(holds: Holds, slot: number, nowMs: number): boolean {
   return (holds.enis[slot] ?? 0) > nowMs;
 }

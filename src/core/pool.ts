@@ -78,7 +78,9 @@ export function totalsOf(
 }
 
 export function sameTotals(a: PoolTotals, b: PoolTotals | null): boolean {
-  return b !== null && JSON.stringify(a) === JSON.stringify(b);
+  if (a === b || b === null) return a === b;
+  const names = Object.keys(a) as (keyof PoolTotals)[];
+  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
 }
 
 export type PoolMove = { readonly grow: number; readonly shed: number };

@@ -318,7 +318,7 @@ function checkRequests(
     for (const { requestId } of context.queue) queued.add(requestId);
     for (const entry of context.book) if (entry.requestId !== null) promised.set(entry.requestId, entry);
   }
-  for (const [requestId, { slot, request, granted }] of Object.entries(placed)) {
+  for (const [requestId, { slot, request, granted }] of placed) {
     const lease = wanted.get(requestId);
     if (granted && !lease?.matches('persisting'))
       fault('4', `${request.pod} was granted an address and its lease is ${JSON.stringify(lease?.value)}`);
@@ -329,10 +329,10 @@ function checkRequests(
       fault('1', `${request.pod} was granted an address of eni:${slot}, which does not know it`);
   }
   for (const requestId of queued)
-    if (placed[requestId]?.granted !== false)
+    if (placed.get(requestId)?.granted !== false)
       fault('4', `${requestId} waits at an ENI and the factory does not know it`);
   for (const [requestId, { address }] of promised)
-    if (placed[requestId]?.granted !== true)
+    if (placed.get(requestId)?.granted !== true)
       fault('1', `${address.ipv4} is promised to ${requestId}, which the factory does not know`);
   const line = new Set(waiting.map((request) => request.requestId));
   for (const { value, context } of leases.values()) {
@@ -342,9 +342,9 @@ function checkRequests(
       fault('9', `${sandboxKey(context.sandbox)} looks for an address and nobody wants one`);
     if (waits && !hasOther(leases, context))
       fault('4', `${sandboxKey(context.sandbox)} waits for a sandbox that is no more`);
-    if (searching && !line.has(context.requestId) && placed[context.requestId]?.granted !== false)
+    if (searching && !line.has(context.requestId) && placed.get(context.requestId)?.granted !== false)
       fault('4', `${sandboxKey(context.sandbox)} waits for an address and nobody looks for one`);
-    if (value === 'persisting' && placed[context.requestId]?.granted !== true)
+    if (value === 'persisting' && placed.get(context.requestId)?.granted !== true)
       fault('4', `${sandboxKey(context.sandbox)} is being written and the factory does not know it`);
     if (value === 'bound' || value === 'releasing') checkBound(context, enis, fault);
   }
@@ -406,7 +406,7 @@ function checkAskers(
   leases: ReadonlyMap<string, Lease>,
   fault: Fault,
 ): void {
-  for (const [requestId, sandbox] of Object.entries(open)) {
+  for (const [requestId, sandbox] of open) {
     const lease = leases.get(leaseId(sandbox))?.context;
     if (lease === undefined) fault('4', `${requestId} waits for ${sandbox}, which has no actor`);
     else if (!lease.askers.includes(requestId) && !lease.releasers.includes(requestId))
@@ -415,6 +415,6 @@ function checkAskers(
   // Nobody waits for the release of what an earlier boot left.
   for (const [id, { context }] of leases)
     for (const requestId of [...context.askers, ...context.releasers])
-      if (open[requestId] === undefined && !requestId.startsWith('dead:'))
+      if (!open.has(requestId) && !requestId.startsWith('dead:'))
         fault('4', `${id} is to answer ${requestId}, whom nobody knows`);
 }

@@ -72,9 +72,9 @@ function checkLeases(node: SimNode, { kubelet, apiServer, witness, report }: Res
     return ip === undefined || used.has(ip) ? [] : [ip];
   });
   if (backHeld.length > 0) report('rest', `addresses are held back at rest that no pod uses: ${backHeld.join(' ')}`);
-  const open = node.snapshot('leases')?.context.open as object | undefined;
-  if (Object.keys(open ?? {}).length > 0)
-    report('4', `the leases actor still has open requests: ${JSON.stringify(open)}`);
+  const open = node.snapshot('leases')?.context.open as ReadonlyMap<string, string> | undefined;
+  if (open !== undefined && open.size > 0)
+    report('4', `the leases actor still has open requests: ${JSON.stringify([...open])}`);
 }
 
 /** An ENI that somebody else let go before its pod was answered is nobody's fault. */

@@ -29,7 +29,7 @@ export function checkTurns({ context, children }: Factory, fault: (invariant: st
     const ref = children[eniId(slot)];
     if (ref === undefined) continue;
     const before = longing.find(({ requestId }) => requestId === longedFor.get(ref));
-    const here = Object.values(placed).filter((one) => one.slot === slot && one.request.ownEni !== true);
+    const here = [...placed.values()].filter((one) => one.slot === slot && one.request.ownEni !== true);
     const [later] = here;
     // Where somebody older began, or a place has come free meanwhile, others may follow.
     const isTurned = before !== undefined && here.every(({ request }) => request.sinceMs > before.sinceMs);

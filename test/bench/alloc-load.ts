@@ -4,11 +4,14 @@
  * Each round asks for an address for every pod over gRPC, gives all back (not timed), makes as many calls that do nothing on the same server
  * and connection, and asks once more over JSON as the plugin does, a connection each. What it prints last are samples a round.
  */
+import { readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { type Client, credentials, makeClientConstructor, type ServiceError } from '@grpc/grpc-js';
 import { backendService } from '../../src/adapters/grpc/service.ts';
 
 export type AllocLoad = {
+  /** Of the daemon, whose processor time is read. */
+  readonly pid: number;
   readonly grpcSocket: string;
   readonly jsonSocket: string;
   readonly pods: number;
@@ -18,8 +21,9 @@ export type AllocLoad = {
 };
 export const WAYS = ['alloc', 'noop', 'json'] as const;
 export type Way = (typeof WAYS)[number];
-/** Of one way at one number at once: each round's calls a second, and how long each call of all rounds took. */
-export type LoadSamples = { readonly perSecond: number[]; readonly ms: number[] };
+/** Of one way at one number at once: each round's calls a second, how long each call of all rounds took, and the daemon's processor time a call. */
+export type LoadSamples = { readonly perSecond: number[]; readonly ms: number[]; readonly busyUs: number[] };
+type Timed = { readonly ms: number; readonly each: readonly number[]; readonly busyUs: number };
 export type AllocLoadAnswer = { readonly atOnce: number; readonly of: Record<Way, LoadSamples> }[];
 
 type Done = (error: ServiceError | null, reply: unknown) => void;
@@ -57,8 +61,16 @@ const overJson = (method: string, body: object): Promise<void> =>
     call.end(JSON.stringify(body));
   });
 
-/** How long all took, and each. */
-async function timed(atOnce: number, one: (nth: number) => Promise<void>): Promise<{ ms: number; each: number[] }> {
+/** What the daemon's threads have run for so far. Source: Linux Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat, first field, ns. */
+function busyNs(): number {
+  const tasks = `/proc/${load.pid}/task`;
+  return readdirSync(tasks)
+    .map((task) => Number(readFileSync(`${tasks}/${task}/schedstat`, 'utf8').split(' ')[0]))
+    .reduce((sum, ns) => sum + ns, 0);
+}
+
+/** How long all took, and each, and what of the processor the daemon took for one. */
+async function timed(atOnce: number, one: (nth: number) => Promise<void>): Promise<Timed> {
   const each: number[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
@@ -68,16 +80,17 @@ async function timed(atOnce: number, one: (nth: number) => Promise<void>): Promi
       each.push(performance.now() - startMs);
     }
   };
+  const before = busyNs();
   const startMs = performance.now();
   await Promise.all(Array.from({ length: atOnce }, worker));
-  return { ms: performance.now() - startMs, each };
+  return { ms: performance.now() - startMs, each, busyUs: (busyNs() - before) / 1_000 / load.pods };
 }
 
 let made = 0;
 const netns = { Netns: '/proc/self/ns/net' };
 
-async function round(atOnce: number): Promise<Record<Way, { ms: number; each: number[] }>> {
-  const rounds = {} as Record<Way, { ms: number; each: number[] }>;
+async function round(atOnce: number): Promise<Record<Way, Timed>> {
+  const rounds = {} as Record<Way, Timed>;
   const order = made % 2 === 0 ? WAYS : WAYS.toReversed();
   for (const way of order) {
     made += 1;
@@ -96,19 +109,20 @@ const answer: AllocLoadAnswer = [];
 for (let nth = 0; nth < load.warmUp; nth += 1) await round(16);
 for (const atOnce of load.atOnce) {
   const of: Record<Way, LoadSamples> = {
-    alloc: { perSecond: [], ms: [] },
-    noop: { perSecond: [], ms: [] },
-    json: { perSecond: [], ms: [] },
+    alloc: { perSecond: [], ms: [], busyUs: [] },
+    noop: { perSecond: [], ms: [], busyUs: [] },
+    json: { perSecond: [], ms: [], busyUs: [] },
   };
   for (let nth = 0; nth < load.rounds; nth += 1) {
     const measured = await round(atOnce);
     for (const way of WAYS) {
       of[way].perSecond.push((1_000 * load.pods) / measured[way].ms);
       of[way].ms.push(...measured[way].each);
+      of[way].busyUs.push(measured[way].busyUs);
     }
   }
   answer.push({ atOnce, of });
 }
 stub.close();
-process.stdout.write(`${JSON.stringify(answer)}\n`);
-process.exit(0);
+// A pipe takes 64 KiB at once: the rest is lost to whoever exits before it has gone.
+process.stdout.write(`${JSON.stringify(answer)}\n`, () => process.exit(0));

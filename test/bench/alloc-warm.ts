@@ -32,7 +32,7 @@ export const allocWarm: Bench = {
       progress(`${PODS} addresses are idle`);
       const { grpcSocket, jsonSocket } = here.paths;
       const load: AllocLoad = {
-        ...{ grpcSocket, jsonSocket, pods: PODS, atOnce: AT_ONCE },
+        ...{ pid: daemon.pid, grpcSocket, jsonSocket, pods: PODS, atOnce: AT_ONCE },
         ...{ warmUp: WARM_UP, rounds: rounds ?? DEFAULT_ROUNDS },
       };
       const answer = await runUnderNode<AllocLoadAnswer>('alloc-load', load, { progress, profileInto: null });
@@ -45,6 +45,7 @@ function figures(atOnce: number, of: AllocLoadAnswer[number]['of']): readonly Me
   const at = (what: string): string => `at ${atOnce}: ${what}`;
   const p99 = ({ ms }: LoadSamples): number => quantile(ms, 0.99);
   const held = atOnce === HELD_AT;
+  const ms = (us: readonly number[]): readonly number[] => us.map((one) => one / 1_000);
   return [
     sampled(BENCH, at('AllocIP'), of.alloc.perSecond, '/s'),
     sampled(BENCH, at('nothing'), of.noop.perSecond, '/s'),
@@ -56,6 +57,9 @@ function figures(atOnce: number, of: AllocLoadAnswer[number]['of']): readonly Me
       of.noop.perSecond,
       held ? THROUGHPUT_AIM : null,
     ),
+    sampled(BENCH, at('processor time of AllocIP'), ms(of.alloc.busyUs), 'ms'),
+    sampled(BENCH, at('processor time of nothing'), ms(of.noop.busyUs), 'ms'),
+    compared(BENCH, at('processor time, of nothing’s'), of.alloc.busyUs, of.noop.busyUs),
     measurement(BENCH, at('p99 of AllocIP'), p99(of.alloc), 'ms'),
     measurement(BENCH, at('p99 of nothing'), p99(of.noop), 'ms'),
     measurement(BENCH, at('p99 of AllocIP over JSON'), p99(of.json), 'ms'),

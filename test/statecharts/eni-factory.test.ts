@@ -150,7 +150,7 @@ t.test('eniFactory: requests of an ENI that ends go back into the line, each at 
     on.context().waiting.map((request) => request.requestId),
     ['r-a', 'r-b', 'r-c', 'r-d'],
   );
-  t.same(on.context().placed, {});
+  t.equal(on.context().placed.size, 0);
   t.match(on.context().reasons.get('r-a'), /opening an ENI failed.*refused/);
   t.match(on.told('idlePool', 'growFailed'), [{}]);
   on.send({ type: 'reconsider', atMs: 105 });
@@ -177,7 +177,7 @@ t.test('eniFactory: messages for an ENI that is no more go nowhere, and the fact
   on.kill(0);
   t.equal(on.context().enis[0]?.phase, 'lost');
   t.equal(on.told('eni:1', 'assign').length, 1, 'who waited there goes elsewhere');
-  t.equal(on.context().placed['r-a']?.slot, 0, 'who was granted an address is with its lease');
+  t.equal(on.context().placed.get('r-a')?.slot, 0, 'who was granted an address is with its lease');
   on.send({ type: 'bind', requestId: 'r-a', atMs: 0 });
   on.send({ type: 'freed', eniId: 'eni-0', ipv4: '10.0.0.1', coolUntilMs: 0, atMs: 0 });
   on.send({ type: 'withdraw', requestId: 'r-x', atMs: 0 });
@@ -434,8 +434,23 @@ t.test('simulation: that who came later is sent to an ENI which another waits fo
   look(on.snapshot());
   const now = on.snapshot();
   const request = { requestId: 'r-later', ...holder('later'), sinceMs: 3, untilMs: 10_000, nth: 9 };
-  const placed = { ...now.context.placed, 'r-later': { slot: 0, request, granted: false, waits: false } };
+  const later = { slot: 0, request, granted: false, waits: false };
+  const placed = new Map(now.context.placed).set('r-later', later);
   look({ ...now, context: { ...now.context, placed } } as typeof now);
   t.match(faults, [/default\/own waits for eni:0, and default\/later, which came later, was sent there/]);
   t.equal(faults.length, 1);
+});
+
+t.test('eniFactory: its next look by itself is set anew when it is due at another time, or was taken', async (t) => {
+  const on = stage({ minEniAgeMs: 40 });
+  t.teardown(on.stop);
+  on.allocate('a');
+  on.report(0, { phase: 'ready', arriving: 0, counts: { ...counts, offered: 1 } });
+  t.equal(on.context().againAtMs, 40, 'when the ENI is old enough to go');
+  on.send({ type: 'ipResult', requestId: 'r-a', slot: 0, ok: true, grant: {} as never });
+  on.send({ type: 'bind', requestId: 'r-a', atMs: 10 });
+  on.report(0, { phase: 'ready', arriving: 0, counts: { ...counts, bound: 1 } });
+  t.equal(on.context().againAtMs, 40);
+  await new Promise((resolve) => setTimeout(resolve, 120));
+  t.equal(on.context().againAtMs, null, 'it was taken, and nothing is to come');
 });

@@ -248,3 +248,30 @@ t.test('idlePool: with less capacity than there was the marks come down', async 
   t.match(on.bounds(), { minIdle: 5, maxIdle: 5, why: /lowered from 8 to the capacity of 5/ });
   t.same(on.orders(), [{ type: 'shed', count: 3, keep: 5 }]);
 });
+
+t.test('idlePool: pods that come and go between the marks set no timer anew', async (t) => {
+  const factory = fromCallback(() => {});
+  const clock = new SimulatedClock();
+  const acted: string[] = [];
+  const root = createActor(
+    setup({ actors: { factory, pool: idlePoolMachine } }).createMachine({
+      invoke: [
+        { src: 'factory', systemId: 'eniFactory' },
+        { src: 'pool', id: 'pool', systemId: 'idlePool', input: input() },
+      ],
+    }),
+    { clock, inspect: (event) => void (event.type === '@xstate.action' && acted.push(event.action.type)) },
+  ).start();
+  t.teardown(() => void root.stop());
+  const pool = root.system.get('idlePool') as ActorRefFrom<typeof idlePoolMachine>;
+  pool.send({ type: 'poolChanged', totals: totals(2), atMs: 0 });
+  acted.length = 0;
+  pool.send({ type: 'poolChanged', totals: totals(3, { freed: 1 }), atMs: 0 });
+  t.equal(pool.getSnapshot().context.totals?.freed, 1, 'it has heard of it');
+  t.same(
+    acted.filter((type) => type === 'xstate.cancel' || type === 'xstate.raise'),
+    [],
+  );
+  pool.send({ type: 'poolChanged', totals: totals(1, { granted: 2 }), atMs: 0 });
+  t.equal(pool.getSnapshot().value, 'filling', 'what is missing is asked for all the same');
+});

@@ -279,7 +279,7 @@ t.test(
     t.equal(on.state(), 'creating.calling');
     on.kill();
     t.equal(on.state(), 'lost.waiting');
-    t.equal(on.factory().placed['r-a']?.slot === 0, false, 'who waited there goes elsewhere');
+    t.equal(on.factory().placed.get('r-a')?.slot === 0, false, 'who waited there goes elsewhere');
     t.equal(on.factory().enis[0]?.phase, 'lost', 'its slot stays taken');
     await on.later(2);
     t.equal(on.state(), 'creating.calling');
