@@ -29,6 +29,8 @@ export type CloudAccessParts = {
   readonly onCall: OnCall;
   /** Nodes that share the account's limits. */
   readonly fleet: () => number;
+  /** Those of them that need addresses now; null: nobody can tell. */
+  readonly crowd: (signal: AbortSignal) => Promise<number | null>;
   readonly clock: Pick<Clock, 'nowMs'>;
   readonly log: RootLog;
 };

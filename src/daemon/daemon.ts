@@ -35,6 +35,7 @@ import { cloudAccess } from './cloud-access.ts';
 import { ConfigKeeper, type Take } from './config-keeper.ts';
 import { CONFLIST_NAME, installConflist } from './conflist.ts';
 import { tellConnection } from './connection-news.ts';
+import { Crowd } from './crowd.ts';
 import { type Exclusive, exclusive } from './exclusive.ts';
 import type { Flags } from './flags.ts';
 import { FleetSize } from './fleet-size.ts';
@@ -158,14 +159,17 @@ export async function runDaemon(
       });
       const rateLimits = () => keeper.config.rateLimits;
       const fleet = new FleetSize(flags.dataDir, log.part('fleet'));
+      const nodes = () => fleet.nodes;
+      const kubernetesThen = kubernetesLater(connecting);
+      const crowd = new Crowd({ kubernetes: kubernetesThen, pods, fleet: nodes, log: log.part('crowd') });
       const access = cloudAccess({
-        ...{ flags, config, clock: systemClock, rateLimits, onCall: metrics.called, log },
-        fleet: () => fleet.nodes,
+        ...{ flags, config, clock: systemClock, rateLimits, onCall: metrics.called, log, fleet: nodes },
+        crowd: (signal) => crowd.count(signal),
       });
       let groups: SecurityGroupWatch | null = null;
       const asksCloud = config.daemonMode !== 'VPC';
       const cloud = () => (asksCloud ? { ...access.report(), securityGroups: groups?.report() ?? null } : null);
-      const world = nodePorts({ flags, config, access, store, kubernetes: kubernetesLater(connecting), log });
+      const world = nodePorts({ flags, config, access, store, kubernetes: kubernetesThen, log });
       const machine = machineReport(facts, config, world.lackingChains());
       log.info({ kernel: machine.kernel, arch: machine.arch, glibc: machine.glibc, node: machine.node }, 'the host');
       for (const says of machine.lacks) log.warn({}, says);

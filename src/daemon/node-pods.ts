@@ -12,11 +12,31 @@ export type Census = {
   readonly others: number;
 };
 
+/** The controller of a pod, by what the pod says of it. */
+export type PodOwner = { readonly kind: string; readonly namespace: string; readonly name: string };
+
+/** Pods of one owner on this node that want an address of us. */
+export type WaitingPods = {
+  /** null: of those whom no controller owns. */
+  readonly owner: PodOwner | null;
+  /** They have none yet. */
+  readonly waiting: number;
+  /** They are not ready, those that wait included: as their owner counts them. */
+  readonly unready: number;
+};
+
 type Kind = 'wanting' | 'others' | 'finished';
+
+type Known = {
+  readonly kind: Kind;
+  readonly owner: PodOwner | null;
+  readonly waits: boolean;
+  readonly unready: boolean;
+};
 
 export class NodePods {
   readonly #clock: Clock;
-  readonly #kinds = new Map<string, Kind>();
+  readonly #pods = new Map<string, Known>();
   #watch: PodWatchReport = { syncedAtMs: null, heardAtMs: null, awaySinceMs: null, why: null, gaps: 0 };
 
   constructor(clock: Clock) {
@@ -27,11 +47,11 @@ export class NodePods {
     const heardAtMs = this.#clock.nowMs();
     this.#watch = { ...this.#watch, heardAtMs, awaySinceMs: null };
     if (event.type === 'synced') {
-      this.#kinds.clear();
-      for (const pod of event.pods) this.#kinds.set(podKey(pod), kindOf(pod));
+      this.#pods.clear();
+      for (const pod of event.pods) this.#pods.set(podKey(pod), knownOf(pod));
       this.#watch = { ...this.#watch, syncedAtMs: heardAtMs };
-    } else if (event.type === 'gone') this.#kinds.delete(podKey(event.pod));
-    else this.#kinds.set(podKey(event.pod), kindOf(event.pod));
+    } else if (event.type === 'gone') this.#pods.delete(podKey(event.pod));
+    else this.#pods.set(podKey(event.pod), knownOf(event.pod));
   }
 
   /** @param why of a failure; null once the watch is open again */
@@ -47,16 +67,36 @@ export class NodePods {
   /** null before the watch has told of all pods there are. */
   census(): Census | null {
     if (this.#watch.syncedAtMs === null) return null;
-    const all = [...this.#kinds.values()];
+    const all = [...this.#pods.values()];
     return {
-      wanting: all.filter((kind) => kind === 'wanting').length,
-      others: all.filter((kind) => kind === 'others').length,
+      wanting: all.filter(({ kind }) => kind === 'wanting').length,
+      others: all.filter(({ kind }) => kind === 'others').length,
     };
+  }
+
+  /** By owner, those with most that wait first; of owners without any that waits nothing is told. */
+  waiting(): readonly WaitingPods[] {
+    const byOwner = new Map<string, WaitingPods>();
+    for (const { kind, owner, waits, unready } of this.#pods.values()) {
+      if (kind !== 'wanting' || !unready) continue;
+      const key = owner === null ? '' : `${owner.kind}/${podKey(owner)}`;
+      const before = byOwner.get(key) ?? { owner, waiting: 0, unready: 0 };
+      byOwner.set(key, { owner, waiting: before.waiting + (waits ? 1 : 0), unready: before.unready + 1 });
+    }
+    return [...byOwner.values()].filter(({ waiting }) => waiting > 0).sort((a, b) => b.waiting - a.waiting);
   }
 
   watch(): PodWatchReport {
     return this.#watch;
   }
+}
+
+/** What is being deleted is counted as the node's yet, and as its owner's no more. Source: Kubernetes API, ReplicaSetStatus and JobStatus. */
+function knownOf(pod: Pod): Known {
+  const { namespace, ownerKind, ownerName, podIPs, deletionMs, ready = false } = pod;
+  const unready = deletionMs === null && !ready;
+  const owner = ownerKind === null || ownerName === undefined ? null : { kind: ownerKind, namespace, name: ownerName };
+  return { kind: kindOf(pod), owner, waits: unready && podIPs.length === 0, unready };
 }
 
 function kindOf({ phase, hostNetwork, labels }: Pod): Kind {
