@@ -1,10 +1,13 @@
 /** What RBAC grants is what the daemon asks: each feature is driven against an API server, whose ledger has the verbs. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadAllYaml } from '@kubernetes/client-node';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { connectKubernetes } from '../../src/adapters/kubernetes/kubernetes-api.ts';
 import { kubePermissions } from '../../src/core/kube-permissions.ts';
+import { Crowd } from '../../src/daemon/crowd.ts';
+import { NodePods } from '../../src/daemon/node-pods.ts';
+import type { JsonObject } from '../../src/lab/apiserver/kube-object.ts';
 import { groupOf, known } from '../../src/lab/apiserver/resource.ts';
 import { CONTROLLER_KINDS } from '../../src/ports/kubernetes.ts';
 import { cluster, podBody, until } from '../lab/apiserver/client.ts';
@@ -127,3 +130,51 @@ for (const [feature, needs] of Object.entries(kubePermissions))
     const beside = BESIDE[feature as keyof typeof BESIDE] ?? [];
     t.strictSame([...new Set(asked())].filter((one) => !beside.includes(one)).toSorted(), needs.map(words).toSorted());
   });
+
+/** The nodes that need addresses as a daemon of node n1 counts them, whose token has these roles, while 300 pods of a ReplicaSet are to come and 3 are here. */
+async function crowdBy(t: Test, roles: readonly Role[]) {
+  const kubeconfigPath = join(t.testdir(), 'kubeconfig');
+  const { server } = await cluster(t);
+  for (const object of roles) {
+    const resource = known(`${object.kind.toLowerCase()}s`);
+    server.lifecycle.create(resource, resource.namespaced ? 'kube-system' : null, object as unknown as JsonObject);
+  }
+  const config = JSON.parse(JSON.stringify(server.kubeconfig));
+  config.users[0].user = {
+    token: server.issueToken({ namespace: 'kube-system', name: 'enactor', pod: 'enactor-x', node: 'n1' }),
+  };
+  writeFileSync(kubeconfigPath, JSON.stringify(config));
+  server.lifecycle.create(known('replicasets'), 'default', {
+    metadata: { name: 'web', uid: 'r' },
+    spec: { replicas: 300 },
+  });
+  const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'r', controller: true };
+  for (const name of ['web-1', 'web-2', 'web-3']) {
+    const { metadata, spec } = podBody(name, { nodeName: 'n1' });
+    const body = { metadata: { ...metadata, ownerReferences: [owner] }, spec } as unknown as JsonObject;
+    server.lifecycle.create(known('pods'), 'default', body);
+  }
+  const kubernetes = await connectKubernetes({ kubeconfigPath, component: 'enactord', host: 'n1' });
+  const pods = new NodePods({ nowMs: Date.now });
+  pods.take({ type: 'synced', pods: await kubernetes.listNodePods('n1', never) });
+  const told: string[] = [];
+  const say = (_: object, message: string) => void told.push(message);
+  const log = { debug() {}, info() {}, warn: say, error: say };
+  const crowd = await new Crowd({ kubernetes, pods, fleet: () => 1_000, log, answerMs: 30_000 }).count(never);
+  return { crowd, told, denied: server.admin.denied };
+}
+
+t.test(
+  'permissions: they suffice to tell how many nodes need addresses; with those of an earlier version nothing else fails',
+  async (t) => {
+    t.strictSame(await crowdBy(t, objects), { crowd: 100, told: [], denied: [] });
+    const isOfCore = ({ apiGroups }: { readonly apiGroups: readonly string[] }) => apiGroups.includes('');
+    const before = objects.map((one) =>
+      one.rules === undefined ? one : { ...one, rules: one.rules.filter(isOfCore) },
+    );
+    const { crowd, told, denied } = await crowdBy(t, before);
+    t.equal(crowd, null);
+    t.equal(told.length, 1);
+    t.match(denied, [/cannot get resource "replicasets" in API group "apps" in the namespace "default"/]);
+  },
+);
