@@ -1,45 +1,66 @@
 /**
- * Runs tap over the test files (or those named as arguments, tap's own options included), says while it goes how each file
+ * Runs the test files (or those named as arguments, folders too), says while it goes how each file
  * ended, and closes with a table by folder, what was skipped and why, and one line `N passed, N failed, N skipped`.
  *
- * Which files run alone and how long one may take is in .taprc, so that plain `npx tap` does the same. The raw TAP is kept in
- * .tap/last-run.tap. The exit code is tap's own; a run without a single assertion is a failure. Run by Bun, which reads
- * TypeScript as it is; the tests themselves run under the `node` of the path.
+ * What .taprc calls serial comes last, so that nothing waits for it in between, and two at a time, since labs wait half of their time too. Only
+ * what measures is really alone. Plain `npx tap` runs the same files by their names, each serial one alone. With options, which are tap's, and where
+ * coverage is measured, tap's own runner does it. The raw TAP is kept in .tap/last-run*.tap. The exit code is the runner's; a run without a single
+ * assertion is a failure. Run by Bun, which reads TypeScript as it is; the tests themselves run under the `node` of the path.
  */
-import { execFileSync, spawn } from 'node:child_process';
-import { createWriteStream, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { createWriteStream, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { load } from 'js-yaml';
+import { inSources } from './in-sources.ts';
 import { type FileSummary, readTap, type Skip } from './tap-summary.ts';
 
 /** What hangs is ended; a run should take well under 20 minutes on two cores, and a machine that is slower today still gets its answer. */
 const RUN_TIMEOUT_MS = 28 * 60_000;
 const KILL_AFTER_MS = 30_000;
 const RAW_PATH = '.tap/last-run.tap';
+const HEAVY_PATH = '.tap/last-run-heavy.tap';
 const AGAIN_PATH = '.tap/last-run-again.tap';
 const IMAGE_TIMEOUT_MS = 5 * 60_000;
-const IMAGE_TESTS = 'test/e2e/';
+const IMAGE_TESTS = 'test/e2e';
 const BUNDLES_PATH = resolve('.tap/bundles');
+
+/** What measures has the machine to itself. */
+const MEASURES = 'test/bench';
+/** Of those that .taprc calls serial, on two cores. */
+const HEAVY_JOBS = 2;
 
 /** So many failed files are tried again; more are no accident of timing. */
 const AGAIN_MAX = 3;
 
 /** It costs time in every process; `npm run test:coverage` asks for it. */
-const coverage = process.env.ENACTOR_COVERAGE === undefined ? ['--disable-coverage'] : [];
+const measured = process.env.ENACTOR_COVERAGE !== undefined;
+
+const taprc = load(readFileSync('.taprc', 'utf8')) as {
+  readonly jobs: number;
+  readonly timeout: number;
+  readonly serial: readonly string[];
+  readonly 'node-arg': readonly string[];
+};
 
 const files: FileSummary[] = [];
 const skips: Skip[] = [];
 const print = (text: string) => process.stdout.write(`${text}\n`);
 const indent = (text: string) => text.replace(/^/gm, '    ');
 
-/** A failed assertion's diagnosis: texts (diffs, sources, stacks) as lines, the rest as JSON. */
+/** A failed assertion's diagnosis: texts (diffs, sources, stacks) as lines, the rest as JSON. Places are those of the sources. */
 function readable(diagnosis: unknown): string {
-  return Object.entries(diagnosis as object)
-    .map(([key, value]) =>
-      typeof value === 'string' && value.includes('\n')
-        ? `${key}:\n${indent(value.trimEnd())}`
-        : `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
-    )
-    .join('\n');
+  const lines = Object.entries(diagnosis as object).map(([key, value]) => {
+    const text = typeof value === 'string' ? value : (placeOf(value) ?? JSON.stringify(value));
+    return text.includes('\n') ? `${key}:\n${indent(text.trimEnd())}` : `${key}: ${text}`;
+  });
+  return inSources(lines.join('\n'), BUNDLES_PATH);
+}
+
+/** Of what tap tells as the place of an assertion. */
+function placeOf(value: unknown): string | null {
+  const { fileName, lineNumber, columnNumber } = Object(value) as Record<string, unknown>;
+  return fileName === undefined ? null : `${fileName}:${lineNumber}:${columnNumber}`;
 }
 
 function groupTable(): string {
@@ -86,13 +107,10 @@ function bundleTests(files: readonly string[]): void {
 }
 
 /** What the tests of the image need of the registries is fetched here: they run in a network of their own. Without it they say that they cannot run. */
-function makeImage(): void {
+async function makeImage(): Promise<void> {
   const beganMs = Date.now();
   try {
-    execFileSync('bun', ['.ci/image.ts', '--level', '1'], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-      timeout: IMAGE_TIMEOUT_MS,
-    });
+    await promisify(execFile)('bun', ['.ci/image.ts', '--level', '1'], { timeout: IMAGE_TIMEOUT_MS });
     print(`made the image in ${((Date.now() - beganMs) / 1000).toFixed(1)} s`);
   } catch (error) {
     print(`the image could not be made, and its tests will say so: ${error instanceof Error ? error.message : error}`);
@@ -106,8 +124,49 @@ type Run = {
   readonly files: readonly FileSummary[];
 };
 
-/** One run of tap, told while it goes. */
-async function tapOver(args: readonly string[], rawPath: string): Promise<Run> {
+const NOTHING_RUN: Run = { exitCode: 0, cutOff: false, counts: { passed: 0, failed: 0, skipped: 0 }, files: [] };
+
+/** One run after the other, as one. */
+function both(one: Run, other: Run): Run {
+  const sum = (of: keyof Run['counts']): number => one.counts[of] + other.counts[of];
+  return {
+    exitCode: one.exitCode || other.exitCode,
+    cutOff: one.cutOff || other.cutOff,
+    counts: { passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') },
+    files: [...one.files, ...other.files],
+  };
+}
+
+/** By .ci/tests/run.mjs, which has the same settings as tap but for the loaders. */
+function bundledTests(files: readonly string[], jobs: number): readonly string[] {
+  const nodeArgs = taprc['node-arg'].filter((arg) => !arg.startsWith('--import='));
+  const settings = { jobs, timeout: taprc.timeout, alone: files.filter((file) => isIn(file, MEASURES)), nodeArgs };
+  return ['node', '.ci/tests/run.mjs', BUNDLES_PATH, JSON.stringify(settings), ...files];
+}
+
+const isIn = (file: string, entry: string): boolean => file === entry || file.startsWith(`${entry}/`);
+
+/** The heavy ones last. What they need of the image is made beside the others. */
+async function lightThenHeavy(files: readonly string[]): Promise<Run> {
+  const image = files.some((file) => isIn(file, IMAGE_TESTS)) ? makeImage() : Promise.resolve();
+  const isHeavy = (file: string): boolean => taprc.serial.some((entry) => isIn(file, entry));
+  const [light, heavy] = [files.filter((file) => !isHeavy(file)), files.filter(isHeavy)];
+  const first = light.length === 0 ? NOTHING_RUN : await tapOf(bundledTests(light, taprc.jobs), RAW_PATH);
+  await image;
+  if (first.cutOff || heavy.length === 0) return first;
+  return both(first, await tapOf(bundledTests(heavy, HEAVY_JOBS), HEAVY_PATH));
+}
+
+/** By tap's own runner, in the order that it likes. */
+async function asTapDoes(args: readonly string[]): Promise<Run> {
+  buildTap();
+  await makeImage();
+  const coverage = measured ? [] : ['--disable-coverage'];
+  return tapOf(['node_modules/.bin/tap', '--reporter=tap', '--no-color', ...coverage, ...args], RAW_PATH);
+}
+
+/** What a command that prints TAP says, told while it goes. */
+async function tapOf([command = '', ...args]: readonly string[], rawPath: string): Promise<Run> {
   const files: FileSummary[] = [];
   const { stream, counts } = readTap({
     fileEnded: (file) => {
@@ -119,17 +178,15 @@ async function tapOver(args: readonly string[], rawPath: string): Promise<Run> {
     },
     failure: ({ where, diagnosis }) => {
       print(`not ok: ${where}`);
-      if (diagnosis) print(indent(typeof diagnosis === 'string' ? diagnosis : readable(diagnosis)));
+      if (diagnosis)
+        print(indent(typeof diagnosis === 'string' ? inSources(diagnosis, BUNDLES_PATH) : readable(diagnosis)));
     },
     skip: (skip) => skips.push(skip),
     // Coverage is a measure here and not a bar, so its remark is no error.
     note: (text) => text.startsWith('# ERROR: incomplete') || print(text),
   });
   const raw = createWriteStream(rawPath);
-  const tap = spawn('node_modules/.bin/tap', ['--reporter=tap', '--no-color', ...coverage, ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, ENACTOR_BUNDLES: BUNDLES_PATH },
-  });
+  const tap = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   let cutOff = false;
   const end = (signal: NodeJS.Signals) => {
     cutOff = true;
@@ -160,13 +217,12 @@ async function tapOver(args: readonly string[], rawPath: string): Promise<Run> {
 }
 
 const startedMs = Date.now();
-buildTap();
 mkdirSync('.tap', { recursive: true });
 const args = process.argv.slice(2).flatMap(testsIn);
-const named = args.filter((argument) => argument.endsWith('.ts'));
-if (process.env.ENACTOR_COVERAGE === undefined) bundleTests(named.length > 0 ? named : testsIn('test'));
-if (named.length === 0 || named.some((file) => file.includes(IMAGE_TESTS))) makeImage();
-const first = await tapOver(args, RAW_PATH);
+const plain = !measured && args.every((argument) => argument.endsWith('.ts'));
+const chosen = (args.length > 0 ? args : testsIn('test')).map((file) => relative('.', file)).sort();
+if (plain) bundleTests(chosen);
+const first = await (plain ? lightThenHeavy(chosen) : asTapDoes(args));
 files.push(...first.files);
 
 const failed = first.files.filter((file) => file.failed > 0).map(({ file }) => file);
@@ -175,7 +231,7 @@ let exitCode = first.exitCode;
 let accidents: readonly string[] = [];
 if (failed.length > 0 && failed.length <= AGAIN_MAX && !first.cutOff) {
   print(`\n${failed.length} of the files failed; once more, alone: ${failed.join(', ')}`);
-  const again = await tapOver(['--jobs=1', ...failed], AGAIN_PATH);
+  const again = await (plain ? tapOf(bundledTests(failed, 1), AGAIN_PATH) : asTapDoes(['--jobs=1', ...failed]));
   accidents = failed.filter((name) =>
     again.files.some(({ file, failed, passed }) => file === name && failed === 0 && passed > 0),
   );
@@ -196,6 +252,6 @@ if (accidents.length > 0) {
   print(`\nFAILED BESIDE OTHERS, PASSED ALONE (${accidents.length}), to be looked into:`);
   for (const file of accidents) print(`  ${file}`);
 }
-print(`\ntook ${((Date.now() - startedMs) / 1000).toFixed(0)} s; raw TAP in ${RAW_PATH}; tap exited with ${exitCode}`);
+print(`\ntook ${((Date.now() - startedMs) / 1000).toFixed(0)} s; raw TAP in ${RAW_PATH}; exit code ${exitCode}`);
 print(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 process.exitCode = exitCode !== 0 ? exitCode : counts.failed > 0 || counts.passed === 0 ? 1 : 0;

@@ -5,7 +5,7 @@
 import t from 'tap';
 import { eventually } from '../actors/one-node.ts';
 import { checkLeases, checkRest, watchForeign } from './invariants.ts';
-import { CAPACITY, ipOf, names, PER_ENI, rig } from './rig.ts';
+import { CAPACITY, IN_VAIN_MS, ipOf, names, PER_ENI, rig } from './rig.ts';
 import { sped } from './speed.ts';
 
 const ROUNDS = 20;
@@ -22,7 +22,7 @@ t.test('B01: one idle address, one free slot, and four pods more than the node c
     t.strictSame([lab.truth().length, lab.truth()[0]?.ipv4.length, lab.counts().bound], [1, PER_ENI - 1, PER_ENI - 2]);
     await lab.plant({ api: 'AssignPrivateIpAddresses', times: 1_000, effect: 'delay', ms: sped(500) });
 
-    const { leases, errors } = await lab.adds(names('pod', CAPACITY + 4));
+    const { leases, errors } = await lab.adds(names('pod', CAPACITY + 4), IN_VAIN_MS);
     const early = first.leases.slice(1).map(ipOf);
     const all = lab.report().leases.map(ipOf);
     t.equal(leases.length + early.length, CAPACITY, `round ${round}: exactly the capacity is served`);

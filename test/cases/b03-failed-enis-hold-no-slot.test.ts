@@ -7,7 +7,7 @@ import { EnactorError } from '../../src/core/errors.ts';
 import { FakeKernel } from '../../src/simulation/fake-kernel.ts';
 import { eventually } from '../actors/one-node.ts';
 import { checkLeases, checkRest, periodMs, watchForeign } from './invariants.ts';
-import { A, CAPACITY, ipOf, names, PERIOD_MS, type Rig, rig } from './rig.ts';
+import { A, CAPACITY, IN_VAIN_MS, ipOf, names, PERIOD_MS, type Rig, rig } from './rig.ts';
 import { atLeast } from './speed.ts';
 
 const FAILURES = 10;
@@ -99,7 +99,7 @@ t.test('B03 (b): a burst against a vSwitch of eight addresses, which then gets m
   const untouched = watchForeign(lab);
   const total = () => lab.cloud.model.truth(Date.now()).vSwitches.find((one) => one.vSwitchId === A);
   await lab.change({ change: 'withhold', vSwitchId: A, addresses: (total()?.availableAddresses ?? 0) - 8 });
-  const { leases, errors } = await lab.adds(names('pod', 20));
+  const { leases, errors } = await lab.adds(names('pod', 20), IN_VAIN_MS);
   t.equal(leases.length, 8, 'every address of the vSwitch is used');
   t.equal(errors.length, 12);
   for (const error of errors) t.match(error.message, /IpNotEnough|no address|vSwitch/, 'the cause is named');

@@ -9,7 +9,7 @@ import { CAPACITY, ipOf, names, type Rig, rig } from './rig.ts';
 import { pause, SPEED, sped } from './speed.ts';
 
 /** A minute in life; in CI long enough for a busy machine to give out six addresses within it. */
-const COOL_DOWN_MS = Math.max(60_000, 2_500 * SPEED);
+const COOL_DOWN_MS = Math.max(60_000, 4_000 * SPEED);
 const IDLE = 6;
 
 /** Six idle addresses, and one in use by `p1`. */
@@ -51,9 +51,17 @@ for (const restarted of [false, true]) {
     checkLeases(t, lab);
     // More than X is wanted while it cools: the node grows first, and X is better than a refusal.
     const others = CAPACITY - IDLE - 1;
-    for (const name of names('more', others)) t.not(ipOf(await lab.add(name)), x, `${name}: a new one`);
+    let given = false;
+    for (const name of names('more', others)) {
+      given ||= ipOf(await lab.add(name)) === x;
+      t.ok(
+        !given || Date.now() >= (untilMs ?? 0),
+        `${name}: a new one, but on a machine that takes longer than the cool-down`,
+      );
+    }
     if (Date.now() < (untilMs ?? 0)) t.equal(coolsUntilMs(lab, x), untilMs, 'nobody has it yet');
-    t.equal(ipOf(await lab.add('last')), x, 'nothing else is left');
+    const last = ipOf(await lab.add('last'));
+    if (!given) t.equal(last, x, 'nothing else is left');
     await checkRest(t, lab);
     untouched(t);
   });

@@ -7,7 +7,7 @@
 import t from 'tap';
 import { eventually } from '../actors/one-node.ts';
 import { checkRest, watchForeign } from './invariants.ts';
-import { CAPACITY, names, PER_ENI, PERIOD_MS, type Rig, rig } from './rig.ts';
+import { CAPACITY, IN_VAIN_MS, names, PER_ENI, PERIOD_MS, type Rig, rig } from './rig.ts';
 
 const REQUEST_ID = /request [0-9A-F]{8}-[0-9A-F-]{27}/i;
 const lost = ['close', 'cut', 'hang'] as const;
@@ -104,7 +104,7 @@ for (const api of ['CreateNetworkInterface', 'AssignPrivateIpAddresses']) {
     // A node that cannot do without the failing call.
     await lab.restart({ maxEnis: 1 });
     await lab.plant({ api, effect: 'fail', code: 'InternalError', times: 10_000 });
-    const { leases, errors } = await lab.adds(names('pod', 3));
+    const { leases, errors } = await lab.adds(names('pod', 3), IN_VAIN_MS);
     t.equal(leases.length, 0);
     for (const error of errors) {
       t.match(error.message, /InternalError/, error.message);
@@ -201,7 +201,7 @@ t.test(
     const untouched = watchForeign(lab);
     await lab.add('first');
     await lab.plant({ api: 'AssignIpv6Addresses', effect: 'fail', code: 'InternalError', times: 10_000 });
-    const { leases, errors } = await lab.adds(names('pod', 3));
+    const { leases, errors } = await lab.adds(names('pod', 3), IN_VAIN_MS);
     t.equal(leases.length, 0);
     for (const error of errors) t.match(error.message, /InternalError.*AssignIpv6Addresses/);
     await eventually('what was had of IPv4 alone is given back', () => owned(lab) === 1, 30_000);

@@ -27,7 +27,9 @@ export const PERIOD_MS = 5_000;
 const CALL_TIMEOUT_FLOOR_MS = 2_000;
 const ADD_DEADLINE_MS = 110_000;
 /** A busy machine needs this long for what the cloud does in life within the deadline. */
-const ADD_DEADLINE_FLOOR_MS = 7_000;
+const ADD_WITHIN_MS = atLeast(20_000, ADD_DEADLINE_MS);
+/** Of ADDs some of which are in vain, and so are waited for until their deadline: what can be served is by then. */
+export const IN_VAIN_MS = atLeast(7_000, ADD_DEADLINE_MS);
 
 export type Line = { readonly level: keyof Log; readonly fields: object; readonly message: string };
 
@@ -42,8 +44,8 @@ export type Rig = Omit<OneNode, 'change'> & {
   /** Mutating calls after `seq`, whatever their outcome. */
   readonly mutations: (seq?: number) => readonly string[];
   readonly lastSeq: () => number;
-  /** ADDs for these pods at once, none of which fails the others. */
-  readonly adds: (names: readonly string[]) => Promise<Answers>;
+  /** ADDs for these pods at once, none of which fails the others; each has its answer after `withinMs` at the latest. */
+  readonly adds: (names: readonly string[], withinMs?: number) => Promise<Answers>;
 };
 
 export type Answers = { readonly leases: readonly Lease[]; readonly errors: readonly Error[] };
@@ -100,13 +102,10 @@ export async function rig(t: Test, options: RigOptions = {}): Promise<Rig> {
           .filter((entry) => mutates(entry.api as ApiName))
           .map((entry) => `${entry.api}:${entry.outcome}`),
       lastSeq: () => lab.cloud.live.gateway.ledger.lastSeq,
-      add: (
-        name: string,
-        untilMs = Date.now() + atLeast(ADD_DEADLINE_FLOOR_MS, ADD_DEADLINE_MS),
-        signal?: AbortSignal,
-      ) => lab.add(name, untilMs, signal),
-      adds: async (names: readonly string[]): Promise<Answers> => {
-        const results = await Promise.allSettled(names.map((name) => made.add(name)));
+      add: (name: string, untilMs = Date.now() + ADD_WITHIN_MS, signal?: AbortSignal) => lab.add(name, untilMs, signal),
+      adds: async (names: readonly string[], withinMs = ADD_WITHIN_MS): Promise<Answers> => {
+        const untilMs = Date.now() + withinMs;
+        const results = await Promise.allSettled(names.map((name) => made.add(name, untilMs)));
         return {
           leases: results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
           errors: results.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : [])),
