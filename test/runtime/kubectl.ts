@@ -6,6 +6,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { ApiServer } from '../../src/lab/apiserver/api-server.ts';
+import { printed } from '../../src/lab/services/printed.ts';
 import { render } from '../e2e/kustomize.ts';
 
 const TIMEOUT_MS = 180_000;
@@ -61,26 +62,13 @@ export class Kubectl {
           /(?<=\s'?)-k(?='?\s)('?\s+'?)([^\s']+)/,
           (_, between, folder) => `-f${between}${this.#rendered(folder)}`,
         );
-    return new Promise((done, reject) => {
-      const child = spawn('sh', ['-ec', typed], {
-        stdio: ['ignore', 'pipe', 'pipe'],
-        cwd: this.#cwd,
-        env: this.env,
-        timeout: TIMEOUT_MS,
-      });
-      let [stdout, stderr] = ['', ''];
-      child.stdout.setEncoding('utf8').on('data', (text: string) => {
-        stdout += text;
-      });
-      child.stderr.setEncoding('utf8').on('data', (text: string) => {
-        stderr += text;
-      });
-      child.once('error', reject);
-      child.once('close', (code, signal) => {
-        if (code === 0) return done(stdout);
-        reject(new Error(`${line} ended with ${code ?? signal}: ${stderr.trim()}\n${stdout.trim()}`));
-      });
+    const child = spawn('sh', ['-ec', typed], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      cwd: this.#cwd,
+      env: this.env,
+      timeout: TIMEOUT_MS,
     });
+    return printed(child, line);
   }
 
   #rendered(folder: string): string {

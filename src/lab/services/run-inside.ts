@@ -1,6 +1,7 @@
 /** Runs a program of the distribution inside a namespace, with text for its standard input. */
 import { spawn } from 'node:child_process';
 import type { Netns } from '../netns/netns.ts';
+import { printed } from './printed.ts';
 
 const TIMEOUT_MS = 60_000;
 
@@ -12,31 +13,12 @@ export function runInside(
   input = '',
 ): Promise<string> {
   const { command, args } = netns.command(program, argv);
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, {
-      stdio: ['pipe', 'pipe', 'pipe'],
-      timeout: TIMEOUT_MS,
-
-      env: { PATH: process.env.PATH },
-    });
-    let [stdout, stderr] = ['', ''];
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text;
-    });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text;
-    });
-    child.once('error', reject);
-    child.once('close', (code, signal) => {
-      if (code === 0) resolve(stdout);
-      else
-        reject(
-          new Error(
-            `${program} ${argv.join(' ')} ended with ${code ?? signal}: ${(stderr.trim() || stdout.trim()).slice(0, 1_000)}`,
-          ),
-        );
-    });
-    child.stdin.on('error', () => {});
-    child.stdin.end(input);
+  const child = spawn(command, args, {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    timeout: TIMEOUT_MS,
+    env: { PATH: process.env.PATH },
   });
+  child.stdin.on('error', () => {}); // it may have ended without a look at it
+  child.stdin.end(input);
+  return printed(child, `${program} ${argv.join(' ')}`);
 }
