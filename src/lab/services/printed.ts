@@ -1,9 +1,6 @@
 import type { ChildProcessByStdio } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 
-/** Of what a program says when it fails. */
-const WORDS_MAX = 4_000;
-
 /** Resolves with what a program printed when it has ended well. Rejects with `line` and its own words when it has not, or is not there. */
 export function printed(
   child: ChildProcessByStdio<Writable | null, Readable, Readable>,
@@ -18,7 +15,7 @@ export function printed(
     child.once('error', reject);
     child.once('close', (code, signal) => {
       if (code === 0) return resolve(said.stdout);
-      const words = `${said.stderr.trim()}\n${said.stdout.trim()}`.trim().slice(0, WORDS_MAX);
+      const words = `${said.stderr.trim()}\n${said.stdout.trim()}`.trim();
       reject(new Error(`${line} ended with ${code ?? signal}: ${words}`));
     });
   });
