@@ -10,6 +10,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 import { constants, Script } from 'node:vm';
 import { COMPILE_INTO, compiledName, dataDirIn, keepCompiled } from './compiled-code.ts';
 
@@ -18,6 +19,10 @@ declare const SCRIPT_DIGEST: string;
 
 /** By then all that a node's everyday wants has been compiled. */
 const KEPT_AFTER_MS = 120_000;
+
+// What only a start needs is kept by keepCompiled() for the next one, and what an ADD needs is not to be compiled anew after each rest (memory-at-rest.ts):
+// functions that some collections have not seen called would be dropped. Here, since code compiled under other flags is not taken.
+setFlagsFromString('--no-flush-bytecode');
 
 const path = fileURLToPath(new URL('./enactord.cjs', import.meta.url));
 // All of it is ASCII (.ci/daemon-build.ts): a byte a letter, in memory too.

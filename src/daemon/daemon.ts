@@ -44,6 +44,7 @@ import { Gate } from './gate.ts';
 import { beat } from './heartbeat.ts';
 import { hostFacts, machineReport, refuseHost } from './host-facts.ts';
 import { kubernetesLater } from './kubernetes-later.ts';
+import { MemoryAtRest, REST_LOOK_MS, thisProcess } from './memory-at-rest.ts';
 import { NodeHerald } from './node-herald.ts';
 import { NodePods } from './node-pods.ts';
 import { nodePorts } from './node-ports.ts';
@@ -274,6 +275,8 @@ export async function runDaemon(
       }
       void every(READ_ONLY_MS, end, async () => news.tell(report()?.readOnly?.would ?? []));
       void every(POD_COPIES_MS, end, () => copies.tidy());
+      const atRest = new MemoryAtRest(thisProcess(), log.part('memory'));
+      void every(REST_LOOK_MS, end, () => atRest.look());
       void every(HELD_BACK_MS, end, async () => void (await letHeldBackGo(heldBack, end)));
       await goOn(flags, config, log, system, { ...servers, restoreLock, sandboxes }, end);
     } finally {

@@ -55,3 +55,37 @@ test('compiled code: a daemon starts with what was compiled, with another’s an
   }
   t.end();
 });
+
+/** Calls functions once, and then works on without them for as long as makes V8 collect some ten times; it counts what is compiled as it collects. */
+const WORK = `
+const { getHeapCodeStatistics } = require('node:v8');
+const compiled = () => getHeapCodeStatistics().bytecode_and_metadata_size;
+const one = (nth) => '(n) => { if (n > ' + nth + ') return [n, ' + nth + ']; return { n, more: n * ' + nth + ' }; }';
+const source = '[' + Array.from({ length: 500 }, (_, nth) => one(nth)).join() + ']';
+const all = require('node:vm').runInThisContext(source);
+for (const each of all) each(1);
+const held = [];
+const sizes = [];
+const work = (left) => {
+  held[left % 5] = new Array(500_000).fill(left);
+  sizes.push(compiled());
+  if (left > 0) setImmediate(work, left - 1);
+  else console.log(JSON.stringify({ functions: all.length, most: Math.max(...sizes), last: sizes.at(-1) }));
+};
+work(400);
+`;
+
+test('compiled code: what an ADD needs, and what the next start will want, outlasts collections that have not seen it called', {
+  skip,
+}, (t) => {
+  const directory = t.testdir({ 'package.json': '{"type":"module"}', 'enactord.cjs': WORK });
+  copyFileSync(join(DIST, 'enactord.js'), join(directory, 'enactord.js'));
+  const { NODE_OPTIONS: _taps, ...env } = process.env;
+  const script = join(directory, 'enactord.js');
+  const { stdout, stderr } = spawnSync(process.execPath, [script, '--data-dir', directory], { encoding: 'utf8', env });
+  t.equal(stderr, '');
+  const { most, last } = JSON.parse(stdout) as { most: number; last: number };
+  t.ok(most > 100_000, `compiled: ${most} bytes`);
+  t.ok(last > most / 2, `in the end ${last} bytes`);
+  t.end();
+});
