@@ -2,8 +2,8 @@
  * Gives memory back when the node rests.
  *
  * V8 collects when something is allocated, and lets its heap grow by what is allocated fast; what a burst of pods has left behind therefore stays
- * for as long as nothing happens, which on a node is hours. So a loop that has had next to nothing to do for a few seconds, in a process that
- * has grown since, is told to collect and to make itself small. Whoever calls in that very tenth of a second waits for it, hence the limits: at
+ * for as long as nothing happens, which on a node is hours. So a process that has had next to nothing to do for a few seconds, and has grown
+ * since, is told to collect and to make itself small. Whoever calls in that very tenth of a second waits for it, hence the limits: at
  * rest only, for a growth that is worth it, and for at most a hundredth of the time.
  *
  * By the inspector's own command, since that one shrinks the young generation and closes gaps, which `gc()` does not; and `--expose-gc` in
@@ -14,7 +14,7 @@ import { performance } from 'node:perf_hooks';
 import type { Log } from '../ports/log.ts';
 
 export const REST_LOOK_MS = 1_000;
-/** Share of the time between two looks in which the loop of a node at rest does something. */
+/** Of one processor, between two looks. */
 const BUSY_MAX = 0.05;
 const QUIET_LOOKS = 3;
 const WORTH_BYTES = 16 * 1_024 * 1_024;
@@ -24,7 +24,7 @@ const MB = 1e6;
 
 export type Resting = {
   readonly nowMs: () => number;
-  /** Share of the time since the question before in which the loop was busy, 0 to 1. */
+  /** Of one processor since the question before; beyond 1 where several threads work. The loop's own figure counts what others keep from it. */
   readonly busy: () => number;
   readonly residentBytes: () => number;
   /** Resolves with the processor time it took, in ms. */
@@ -67,13 +67,18 @@ export class MemoryAtRest {
 
 /** This one. */
 export function thisProcess(): Resting {
-  let last = performance.eventLoopUtilization();
+  const used = (): number => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000;
+  };
+  let [lastMs, lastUsedMs] = [performance.now(), used()];
   return {
     nowMs: () => performance.now(),
     busy: () => {
-      const { utilization } = performance.eventLoopUtilization(last);
-      last = performance.eventLoopUtilization();
-      return utilization;
+      const [nowMs, usedMs] = [performance.now(), used()];
+      const share = (usedMs - lastUsedMs) / (nowMs - lastMs);
+      [lastMs, lastUsedMs] = [nowMs, usedMs];
+      return share;
     },
     residentBytes: () => process.memoryUsage.rss(),
     collect: collectGarbage,
