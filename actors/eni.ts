@@ -28,17 +28,24 @@ import { heldOf, readCoolDowns, readLeases, readReservations } from './leases-on
 import type { NodePorts } from './ports.ts';
 import type { SharedLooks } from './shared-looks.ts';
 import { ownTags, REQUEST_TAG } from './tags.ts';
+import type { Timers } from './timers.ts';
+
+/** The host is asked for a device so much more often than the cloud is for its ENI: it costs no call. */
+const GLANCES_A_PERIOD = 4;
 
 /** What the logic of every ENI actor needs to know about the node. Filled by `identify`, before the first ENI exists. */
-export type EniHands = Pick<NodePorts, 'cloud' | 'metadata' | 'store' | 'kernel' | 'clock' | 'log'> & {
+export type EniHands = Pick<NodePorts, 'cloud' | 'metadata' | 'store' | 'kernel' | 'host' | 'clock' | 'log'> & {
   /** Those that hold at the moment. */
   readonly settings: () => Settings;
   readonly intents: Intents;
   readonly facts: () => NodeFacts;
   readonly looks: SharedLooks;
+  readonly delays: Timers;
 };
 
-export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings, intents, facts, looks }: EniHands) {
+export function eniLogic({ cloud, metadata, store, kernel, host, clock, log, delays, ...hands }: EniHands) {
+  const { settings, intents, facts, looks } = hands;
+  const rest = (ms: number): Promise<void> => new Promise((resolve) => void delays.setTimeout(resolve, ms));
   /** Runs one call; what comes back carries the instant. Failures are logged here and nowhere else. */
   const call = async <T>(what: string, fields: object, run: () => Promise<T>): Promise<At<T>> => {
     const startMs = clock.nowMs();
@@ -107,6 +114,18 @@ export function eniLogic({ cloud, metadata, store, kernel, clock, log, settings,
       },
     },
     actors: {
+      awaitTurn: fromPromise(async ({ input: { call: which, about, background }, signal }) => {
+        await cloud.turn?.(which, about, background, signal);
+        return { atMs: clock.nowMs(), value: undefined };
+      }),
+      seekDevice: fromPromise(async ({ input, signal }) => {
+        const mac = input.mac.toLowerCase();
+        for (let waitMs = input.periodMs; ; waitMs = input.periodMs / GLANCES_A_PERIOD) {
+          await rest(waitMs);
+          if (signal.aborted || (await host.links()).some((link) => link.mac === mac)) break;
+        }
+        return { atMs: clock.nowMs(), value: undefined };
+      }),
       createEni: fromPromise(async ({ input, signal }) => {
         const intent: CreateIntent = {
           ...(input.repeated ?? {

@@ -146,7 +146,7 @@ export function startNode({
     ...{ ...ports, known: () => knownEnisOf(root) },
     keptMs: () => SHOWN_BEFORE_MAX * settings().cloudPeriodMs,
   });
-  const eni = timed(eniLogic({ ...ports, settings, facts, intents, looks }), instant);
+  const eni = timed(eniLogic({ ...ports, settings, facts, intents, looks, delays }), instant);
   const survey = surveyLogic({ ...ports, facts });
   const collector = garbageCollectorLogic({
     ...ports,

@@ -35,6 +35,8 @@ const unanswered = (...names: string[]) => Object.fromEntries(names.map((name) =
 const hands = (...names: string[]) => ({ actors: unanswered(...names) }) as never;
 
 const ENI_HANDS = [
+  'awaitTurn',
+  'seekDevice',
   'createEni',
   'findEni',
   'attachEni',

@@ -27,3 +27,5 @@ export const deviceOf = ({ eniId, mac, subnet, mtu, routeTable }: EniContext) =>
   mtu,
   routeTable,
 });
+
+export const seeking = ({ mac, times }: EniContext) => ({ mac: mac ?? '', periodMs: times.describePeriodMs });

@@ -118,6 +118,8 @@ export type EniContext = EniPlan & {
   readonly suspicion: string | null;
   /** When its attach was accepted: Describe may be late about it. null: no answer said so. */
   readonly attachedMs: number | null;
+  /** When a look first did not show it here since; null: none yet. */
+  readonly waitingMs: number | null;
   /** How old was what it was compared with last: so much sooner it is compared again. */
   readonly shownAgoMs: number;
   /** Failed calls in a row. */
@@ -155,6 +157,7 @@ function revivedContext(fresh: EniContext, { dead, eniId, promised, heard, failu
     takingYet: wantsToLeave({ book, halves: known.halves }),
     suspicion: null,
     attachedMs: null,
+    waitingMs: null,
     shownAgoMs: 0,
     unseen: 0,
     failures: known.failures + 1,
@@ -201,6 +204,7 @@ function freshContext({
     said: lately,
     suspicion: null,
     attachedMs: null,
+    waitingMs: null,
     shownAgoMs: 0,
     failures: 0,
     lastFailure: null,
@@ -278,6 +282,10 @@ export const shownThen = <T extends CloudEni | null>(
 /** Whether a look that was asked for then may have missed that the attach was accepted. */
 export const mayMissAttach = ({ attachedMs, times }: EniContext, { atMs, askedMs = atMs }: At<unknown>): boolean =>
   attachedMs !== null && askedMs - attachedMs < LATE_PERIODS * times.describePeriodMs;
+
+/** Looks have not shown it here for as long as an attach may take. */
+export const isLate = ({ waitingMs, times }: EniContext, nowMs: number): boolean =>
+  waitingMs !== null && nowMs - waitingMs >= times.attachTimeoutMs;
 
 /** What an answer of the cloud has just said of these addresses. */
 export const answered = (context: EniContext, ips: readonly string[], there: boolean, nowMs: number): readonly Said[] =>

@@ -72,6 +72,8 @@ export type EniFactoryContext = EniFactoryInput & {
   readonly usedSinceMs: Readonly<Record<number, number>>;
   /** Requests that ever came; addresses ever given out and freed. */
   readonly arrivals: number;
+  /** Until when each pod is waited for that got nothing in time. */
+  readonly returning: ReadonlyMap<string, number>;
   readonly granted: number;
   readonly freed: number;
   /** When foreign ENIs and the vSwitches were looked at last; and whether a look is about to be taken, or is. */
@@ -175,6 +177,21 @@ type Ages = Pick<EniFactoryContext, 'usedSinceMs' | 'minEniAgeMs' | 'nowMs'>;
 export function youngOf({ usedSinceMs, minEniAgeMs, nowMs }: Ages): ReadonlySet<number> {
   const all = Object.entries(usedSinceMs).filter(([, sinceMs]) => sinceMs + minEniAgeMs > nowMs);
   return new Set(all.map(([slot]) => Number(slot)));
+}
+
+type Returns = Pick<EniFactoryContext, 'returning' | 'nowMs' | 'returnMs'>;
+
+/** Of those who got nothing in time, whoever is expected yet. */
+export function stillReturning({ returning, nowMs }: Pick<Returns, 'returning' | 'nowMs'>): Returns['returning'] {
+  const expected = [...returning].filter(([, untilMs]) => untilMs > nowMs);
+  return expected.length === returning.size ? returning : new Map(expected);
+}
+
+/** With this one among them. */
+export function withReturning(context: Returns, pod: string): Returns['returning'] {
+  const others = new Map(stillReturning(context));
+  others.delete(pod);
+  return others.set(pod, context.nowMs + context.returnMs);
 }
 
 /** When the next of them is old enough; null when none is young. */

@@ -46,10 +46,12 @@ import {
   type Survey,
   slotOf,
   soonest,
+  stillReturning,
   strandedOf,
   unanswered,
   unservedOn,
   whyNothing,
+  withReturning,
   youngOf,
 } from './eni-factory-context.ts';
 import type { EniEvent, FactoryEvent } from './messages.ts';
@@ -113,7 +115,11 @@ export const eniFactoryMachine = setup({
       const { requestId, sandbox, pod, untilMs, atMs, ownEni } = event;
       const holder = { sandbox, pod, ...(ownEni === true && { ownEni }) };
       const request = { requestId, ...holder, untilMs, sinceMs: atMs, nth: context.arrivals };
-      return { arrivals: context.arrivals + 1, waiting: [...context.waiting, request] };
+      return {
+        arrivals: context.arrivals + 1,
+        waiting: [...context.waiting, request],
+        ...(context.returning.has(pod) && { returning: mapWithout(context.returning, pod) }),
+      };
     }),
     /**
      * Once all that comes in this moment has come: a burst is placed as one, so that each ENI is made with all the addresses that are
@@ -210,7 +216,8 @@ export const eniFactoryMachine = setup({
     /** Tells the idle pool, if what it looks at has changed. */
     tellPool: enqueueActions(({ context, enqueue, system }) => {
       const { enis, waiting, granted, freed, nowMs } = context;
-      const view = { enis: Object.values(enis), waiting: waiting.length, young: youngOf(context), granted, freed };
+      const known = { granted, freed, returning: context.returning.size };
+      const view = { enis: Object.values(enis), waiting: waiting.length, young: youngOf(context), ...known };
       const totals = totalsOf(view, policyOf(context), nowMs);
       const idlePool = idlePoolIn(system);
       if (idlePool === undefined || sameTotals(totals, context.totals)) return;
@@ -275,6 +282,7 @@ export const eniFactoryMachine = setup({
     holds: noHolds,
     usedSinceMs: {},
     arrivals: 0,
+    returning: new Map(),
     granted: 0,
     freed: 0,
     lookedAtMs: input.nowMs,
@@ -313,7 +321,14 @@ export const eniFactoryMachine = setup({
         { type: 'refuse', params: ({ context, event }) => ({ request: event, failure: whyNothing(context, event) }) },
         enqueueActions(({ context, event, enqueue }) => {
           const placed = context.placed.get(event.requestId);
-          const own = context.waiting.some(({ requestId, ownEni }) => requestId === event.requestId && ownEni === true);
+          const request = placed?.request ?? context.waiting.find(({ requestId }) => requestId === event.requestId);
+          const own = placed === undefined && request?.ownEni === true;
+          if (event.returns === true && request !== undefined && request.ownEni !== true) {
+            enqueue.assign({ returning: withReturning(context, request.pod) });
+            enqueue.cancel('returned');
+            const atMs = context.nowMs + context.returnMs;
+            enqueue.raise({ type: 'reconsider', atMs }, { id: 'returned', delay: Math.max(1, context.returnMs) });
+          }
           enqueue.assign({
             placed: mapWithout(context.placed, event.requestId),
             waiting: context.waiting.filter((request) => request.requestId !== event.requestId),
@@ -322,8 +337,10 @@ export const eniFactoryMachine = setup({
           if (own) enqueue('plan');
           const eni = eniAt(context.enis, placed?.slot);
           // A grant that nobody took, since it crossed this or its lease died of it, is taken back.
-          const type = placed?.granted ? 'withdraw' : 'cancel';
-          if (eni !== null) enqueue.sendTo(eni, { type, requestId: event.requestId, atMs: event.atMs });
+          const { requestId, atMs, returns } = event;
+          if (eni === null) return;
+          if (placed?.granted === true) enqueue.sendTo(eni, { type: 'withdraw', requestId, atMs });
+          else enqueue.sendTo(eni, { type: 'cancel', requestId, ...(returns && { returns }), atMs });
         }),
         'tellPool',
       ],
@@ -488,7 +505,7 @@ export const eniFactoryMachine = setup({
         'tellPool',
       ],
     },
-    reconsider: { actions: ['plan', 'tellPool'] },
+    reconsider: { actions: [assign({ returning: ({ context }) => stillReturning(context) }), 'plan', 'tellPool'] },
     surveyDue: { actions: ['survey'] },
     'xstate.done.actor.survey': {
       actions: [

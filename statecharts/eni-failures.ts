@@ -41,3 +41,14 @@ export const unknownToCloud = ({ eniId }: EniContext): Failure => ({
   code: 'cloud',
   detail: `the cloud does not know ${eniId}`,
 });
+
+/** The kernel is the quick witness: nothing more is promised here until the cloud has told what became of the ENI. */
+export const lostDevice = [
+  {
+    type: 'tellUnplugged',
+    params: ({ context: { eniId, mac } }: { context: EniContext }) => ({ eniId: eniId ?? '', mac: mac ?? '' }),
+  },
+  'unplug',
+  { type: 'phase', params: { phase: 'faulty' } },
+  { type: 'giveBack', params: ({ context }: { context: EniContext }) => ({ failure: noDevice(context) }) },
+] as const;

@@ -18,7 +18,7 @@ import type { At } from './at.ts';
 import { assigning } from './eni-assigning.ts';
 import { deviceOf, looked, named, noIps, ownedBy } from './eni-calls.ts';
 import { answered, type EniContext, shownThen } from './eni-context.ts';
-import { detached, full, noDevice, noteFailure, unknownToCloud, whyNot } from './eni-failures.ts';
+import { detached, full, lostDevice, noDevice, noteFailure, unknownToCloud, whyNot } from './eni-failures.ts';
 import { differenceOf, evened, isUneven, nextToLeave, owning, strangeIn } from './eni-owned.ts';
 import { eniSetup } from './eni-setup.ts';
 
@@ -39,17 +39,6 @@ const followLook = [
       atMs: event.output.atMs,
     }),
   },
-] as const;
-
-/** The kernel is the quick witness: nothing more is promised here until the cloud has told what became of the ENI. */
-const lostDevice = [
-  {
-    type: 'tellUnplugged',
-    params: ({ context: { eniId, mac } }: { context: EniContext }) => ({ eniId: eniId ?? '', mac: mac ?? '' }),
-  },
-  'unplug',
-  { type: 'phase', params: { phase: 'faulty' } },
-  { type: 'giveBack', params: ({ context }: { context: EniContext }) => ({ failure: noDevice(context) }) },
 ] as const;
 
 export const inUse = eniSetup.createStateConfig({
@@ -182,16 +171,6 @@ export const inUse = eniSetup.createStateConfig({
       ],
       on: { unplugged: { guard: 'hadDevice', target: 'confirming', actions: lostDevice } },
       after: { backoff: 'confirming' },
-    },
-    // The account's calls are used up, and an Assign was turned away unseen: a look would only be one more. The next one has its turn.
-    turnedAway: {
-      entry: [
-        { type: 'phase', params: ({ context }) => ({ phase: pluggedOr('holding', context) }) },
-        { type: 'giveBack', params: ({ context }) => ({ failure: whyNot(context) }) },
-      ],
-      exit: 'succeeded',
-      on: { unplugged: { guard: 'hadDevice', target: 'confirming', actions: lostDevice } },
-      after: { backoff: 'looking' },
     },
     // The cloud has it here and the host has not, or not yet told: Describe is late, or somebody has taken the device alone.
     unplugged: {

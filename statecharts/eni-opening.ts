@@ -1,12 +1,17 @@
-/** An ENI on its way here: creating → attaching → settling. */
+/**
+ * An ENI on its way here: creating → attaching → settling.
+ *
+ * Calls may wait for their turn for minutes, so nothing here is too late by the clock alone: it is by what a look shows that was answered then.
+ */
 import { and, assign, not, or } from 'xstate';
 import { hasHolders } from '../src/core/address-book.ts';
 import type { CloudEni } from '../src/core/eni.ts';
 import { failureOf } from '../src/core/errors.ts';
 import { mayHaveHappened } from '../src/core/intent.ts';
 import { ASSIGN_MAX } from '../src/core/settings.ts';
-import { deviceOf, looked, named } from './eni-calls.ts';
-import { mayMissAttach, nobodyWaits, tokenOf } from './eni-context.ts';
+import type { At } from './at.ts';
+import { deviceOf, looked, named, seeking } from './eni-calls.ts';
+import { type EniContext, isLate, mayMissAttach, nobodyWaits, tokenOf } from './eni-context.ts';
 import { deviceLate, noteFailure, rolledBack, whyNot } from './eni-failures.ts';
 import { eniSetup } from './eni-setup.ts';
 
@@ -14,9 +19,40 @@ const CREATE_TRIES = 5;
 
 const ATTACH_TRIES = 3;
 
+const notHereYet = {
+  type: 'notHere',
+  params: ({ event }: Pick<Shown, 'event'>) => ({ atMs: event.output.atMs }),
+} as const;
+
+type Shown = { readonly context: EniContext; readonly event: { readonly output: At<CloudEni | null> } };
+
+const isOverdue = ({ context, event }: Shown): boolean => isLate(context, event.output.atMs);
+
 export const creating = eniSetup.createStateConfig({
-  initial: 'calling',
+  initial: 'inLine',
   states: {
+    inLine: {
+      // The first for whom it is to be made: it is no call any more that can wait for those of others. How much is asked for stays as it was
+      // placed, with a view to what the vSwitch has: a Create is carried out whole or not at all.
+      on: {
+        assign: {
+          guard: ({ context }) => nobodyWaits(context),
+          target: 'inLine',
+          reenter: true,
+          actions: ['hear', 'queueUp', 'report'],
+        },
+      },
+      invoke: {
+        src: 'awaitTurn',
+        input: ({ context }) => ({
+          call: 'createEni' as const,
+          about: context.vSwitchId,
+          background: nobodyWaits(context),
+        }),
+        onDone: 'calling',
+        onError: { target: 'judging', actions: [noteFailure, 'report'] },
+      },
+    },
     calling: {
       invoke: {
         src: 'createEni',
@@ -53,6 +89,7 @@ export const creating = eniSetup.createStateConfig({
     judging: {
       always: [
         { guard: and(['refused', not('doubtful')]), target: '#eni.gone' },
+        { guard: and(['throttled', not('doubtful')]), target: 'turnedAway' },
         { guard: 'refused', target: 'searching' },
         { guard: 'spent', target: 'searching' },
         {
@@ -63,6 +100,10 @@ export const creating = eniSetup.createStateConfig({
       ],
     },
     backingOff: { after: { backoff: 'calling' } },
+    // Nobody has seen it: the next one is another call.
+    turnedAway: {
+      after: { backoff: { target: 'inLine', actions: assign(({ context }) => ({ calls: context.calls + 1 })) } },
+    },
     // A refusal is no proof that nothing was made: before it is given up, or asked for anew, what exists is looked at.
     searching: {
       invoke: {
@@ -86,7 +127,7 @@ export const creating = eniSetup.createStateConfig({
             target: '#eni.gone',
           },
           {
-            target: 'calling',
+            target: 'inLine',
             actions: assign(({ context }) => ({ calls: context.calls + 1, doubtful: false, unseen: 0 })),
           },
         ],
@@ -98,23 +139,49 @@ export const creating = eniSetup.createStateConfig({
 });
 
 export const attaching = eniSetup.createStateConfig({
-  entry: 'report',
-  after: { attachTimeout: { guard: not('hasHolders'), target: 'detaching' } },
+  entry: [assign({ waitingMs: null }), 'report'],
   initial: 'calling',
   states: {
     calling: {
       invoke: {
         src: 'attachEni',
         input: ({ context }) => named(context),
-        onDone: { target: 'waiting', actions: assign({ attachedMs: ({ event }) => event.output.atMs }) },
-        // Only Describe knows whether a refused or lost call took effect.
-        onError: {
-          target: 'waiting',
-          actions: [noteFailure, assign({ attachedMs: null }), 'report'],
+        onDone: {
+          target: 'seeking',
+          actions: assign({ attachedMs: ({ event }) => event.output.atMs, waitingMs: null }),
         },
+        onError: [
+          // Nobody has seen it.
+          {
+            guard: ({ event }) => failureOf(event.error).code === 'throttled',
+            target: 'turnedAway',
+            actions: [noteFailure, assign({ attachedMs: null }), 'report'],
+          },
+          // Only Describe knows whether a refused or lost call took effect.
+          { target: 'waiting', actions: [noteFailure, assign({ attachedMs: null }), 'report'] },
+        ],
       },
     },
+    turnedAway: { after: { backoff: { target: 'calling', actions: ['succeeded', 'report'] } } },
+    // Its device tells when a look is worth a call; without it the cloud is asked after a while what has become of it.
+    seeking: {
+      invoke: {
+        src: 'seekDevice',
+        input: ({ context }) => seeking(context),
+        onDone: 'describing',
+        onError: 'waiting',
+      },
+      after: { patience: 'describing' },
+    },
     waiting: { after: { describePeriod: 'describing' } },
+    unanswered: {
+      after: {
+        describePeriod: [
+          { guard: and(['looksFail', not('hasHolders')]), target: '#eni.detaching' },
+          { target: 'describing' },
+        ],
+      },
+    },
     describing: {
       invoke: {
         src: 'describeEni',
@@ -128,7 +195,7 @@ export const attaching = eniSetup.createStateConfig({
           {
             guard: ({ event, context }) =>
               event.output.value?.status === 'Available' && mayMissAttach(context, event.output),
-            target: 'waiting',
+            target: 'seeking',
           },
           // The cloud rolled an attach back, or never began it.
           {
@@ -147,12 +214,22 @@ export const attaching = eniSetup.createStateConfig({
               !hasHolders(context.book),
             target: '#eni.detaching',
           },
-          { target: 'waiting' },
+          { guard: (shown) => isOverdue(shown) && !hasHolders(shown.context.book), target: '#eni.detaching' },
+          { guard: ({ context }) => context.attachedMs !== null, target: 'seeking', actions: notHereYet },
+          { target: 'waiting', actions: notHereYet },
         ],
-        onError: {
-          target: 'waiting',
-          actions: [noteFailure, 'report'],
-        },
+        onError: [
+          // One that has to wait for its turn says nothing.
+          {
+            guard: ({ event }) => failureOf(event.error).code === 'throttled',
+            target: 'waiting',
+            actions: [noteFailure, 'report'],
+          },
+          {
+            target: 'unanswered',
+            actions: [noteFailure, { type: 'notHere', params: ({ context }) => ({ atMs: context.nowMs }) }, 'report'],
+          },
+        ],
       },
     },
     backingOff: { entry: 'report', after: { backoff: 'calling' } },

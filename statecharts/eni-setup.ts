@@ -11,6 +11,7 @@ import type { CreateIntent } from '../src/core/intent.ts';
 import { isTaken } from '../src/core/own-eni.ts';
 import type { Ips } from '../src/core/pairs.ts';
 import type { Owned } from '../src/core/two-witnesses.ts';
+import type { TurnedCall } from '../src/ports/cloud.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
 import type { At } from './at.ts';
 import { type Named, noIps } from './eni-calls.ts';
@@ -21,6 +22,7 @@ import {
   type EniContext,
   type EniInput,
   granted,
+  isLate,
   type Recalled,
   shownThen,
 } from './eni-context.ts';
@@ -33,6 +35,7 @@ import {
   offeredAll,
   offeredFrom,
   owning,
+  queueLength,
   type Strange,
   someLeft,
   strangeIn,
@@ -43,6 +46,9 @@ import type { EniEvent } from './messages.ts';
 
 /** Looks that do not show an ENI before it counts as gone: with a period between them longer than Describe is late. */
 export const UNSEEN_MAX = 4;
+
+/** Without its device, an ENI that is being attached is looked for in the cloud after so many periods. Source: ECS, an attach takes 2 to 6 s. */
+const PATIENCE_PERIODS = 5;
 
 /** A device that is in a pod. */
 const AWAY: EniDevice = { ifindex: 0, name: '', routeTable: 0 };
@@ -71,9 +77,13 @@ export const eniSetup = setup({
         doubtful: boolean;
       }
     >;
+    /** Until a call may leave. */
+    awaitTurn: PromiseActorLogic<At<void>, { call: TurnedCall; about: string; background: boolean }>;
     /** The ENI that a Create with this token made; null when there is none. */
     findEni: PromiseActorLogic<At<CloudEni | null>, { token: string }>;
     attachEni: PromiseActorLogic<At<void>, Named>;
+    /** Until the host has its device: the first to know that the ENI is attached. Not before a period is over. */
+    seekDevice: PromiseActorLogic<At<void>, { mac: string; periodMs: number }>;
     /** With `known`: only what a second witness agrees in differs from it. Rejects where the witnesses dispute the ENI itself. */
     describeEni: PromiseActorLogic<At<CloudEni | null>, Named & { takingYet: boolean; known?: Owned }>;
     /** Whose the addresses are that were bound when the actor before this one died. */
@@ -93,7 +103,7 @@ export const eniSetup = setup({
   },
   delays: {
     describePeriod: ({ context }) => context.times.describePeriodMs,
-    attachTimeout: ({ context }) => context.times.attachTimeoutMs,
+    patience: ({ context }) => PATIENCE_PERIODS * context.times.describePeriodMs,
     settleTimeout: ({ context }) => context.times.settleTimeoutMs,
     detachTimeout: ({ context }) => context.times.detachTimeoutMs,
     comparing: ({ context }) => compareAfterMs(context),
@@ -163,6 +173,9 @@ export const eniSetup = setup({
     doubtful: ({ context }) => context.doubtful,
     /** It was looked for often enough. */
     unseen: ({ context }) => context.unseen + 1 >= UNSEEN_MAX,
+    /** Looks have failed for as long as an attach may take. */
+    looksFail: ({ context }) => isLate(context, context.nowMs),
+    isNew: ({ context }) => context.origin === 'new',
     /** The actor before this one died. */
     wasLost: ({ context }) => context.origin === 'lost',
     /** It was an earlier life that wanted it. */
@@ -182,6 +195,8 @@ export const eniSetup = setup({
     })),
     succeeded: assign({ failures: 0, lastFailure: null, unseen: 0 }),
     notSeen: assign(({ context }) => ({ unseen: context.unseen + 1 })),
+    /** A look has not shown it here. */
+    notHere: assign(({ context }, { atMs }: { atMs: number }) => ({ waitingMs: context.waitingMs ?? atMs })),
     /** The factory said something: the next report counts it. */
     hear: assign(({ context, event }) => ({
       heard: context.heard + 1,
@@ -192,6 +207,17 @@ export const eniSetup = setup({
       const { requestId, sandbox, pod, ownEni } = event;
       return { queue: [...context.queue, { requestId, sandbox, pod, ...(ownEni === true && { ownEni }) }] };
     }),
+    /** How much is asked for is told by what waits here. */
+    notSettled: assign(({ context }) => ({ arriving: Math.max(0, wanted(context) - context.growBy) })),
+    /** One that waited here has no time left, and its address is asked for all the same. */
+    keepWanting: assign(({ context, event }) =>
+      event.type === 'cancel'
+        ? {
+            queue: context.queue.filter(({ requestId }) => requestId !== event.requestId),
+            growBy: Math.max(context.growBy, queueLength(context)),
+          }
+        : {},
+    ),
     growMore: assign(({ context, event }) =>
       event.type === 'grow' && takesRequests(context) ? { growBy: context.growBy + event.count } : {},
     ),

@@ -8,7 +8,7 @@
  * What it hears in every state is here; its states are in eni-opening, eni-in-use (with eni-assigning), eni-lost and eni-leaving, and the
  * names that they use in eni-setup.
  */
-import { type ActorRefFrom, assign } from 'xstate';
+import { type ActorRefFrom, and, assign, or } from 'xstate';
 import { bound, rested, shortened } from '../src/core/address-book.ts';
 import { contextOf } from './eni-context.ts';
 import { inUse } from './eni-in-use.ts';
@@ -69,7 +69,9 @@ export const eniMachine = eniSetup.createMachine({
     appearing: {
       always: [
         { guard: 'wasLost', target: 'lost' },
-        { guard: ({ context }) => context.origin === 'new', target: 'creating' },
+        // What may have been made is asked for as it was.
+        { guard: and(['isNew', or(['repeated', 'doubtful'])]), target: 'creating.calling' },
+        { guard: 'isNew', target: 'creating' },
         { guard: ({ context }) => context.origin === 'attaching', target: 'attaching.describing' },
         { guard: ({ context }) => context.origin === 'leftover', target: 'detaching' },
         { target: 'settling' },

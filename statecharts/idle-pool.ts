@@ -7,6 +7,7 @@
  * is about, and the totals that follow bring the next look.
  */
 import { type ActorRefFrom, assign, enqueueActions, setup } from 'xstate';
+import { keptIn } from '../src/core/pool.ts';
 import { batchOf, reclaimedOnce } from '../src/core/reclaim.ts';
 import {
   contextOf,
@@ -62,7 +63,7 @@ export const idlePoolMachine = setup({
       const { totals: basis, nowMs: atMs, bounds, readOnly = false } = context;
       const { shed: count } = moveIn(context);
       if (basis !== null && !readOnly)
-        enqueue.sendTo(eniFactoryIn(system), { type: 'shed', count, keep: bounds.minIdle, basis, atMs });
+        enqueue.sendTo(eniFactoryIn(system), { type: 'shed', count, keep: keptIn(basis, bounds), basis, atMs });
     }),
     reclaim: enqueueActions(({ context, event, enqueue, system }) => {
       const { totals: basis, bounds, reclaimRules, seed } = context;
@@ -70,12 +71,13 @@ export const idlePoolMachine = setup({
       enqueue.assign({ nowMs: atMs, reclaim: reclaimedOnce(context.reclaim, atMs, reclaimRules, seed) });
       if (basis === null || basis.waiting > 0 || context.readOnly === true) return;
       const surplus = moveIn(context).shed;
-      const batch = batchOf(basis.idle - bounds.minIdle, surplus, reclaimRules);
+      const keep = keptIn(basis, bounds);
+      const batch = batchOf(basis.idle - keep, surplus, reclaimRules);
       if (batch > 0)
         enqueue.sendTo(eniFactoryIn(system), {
           type: 'shed',
           count: surplus + batch,
-          keep: bounds.minIdle,
+          keep,
           basis,
           atMs,
         });

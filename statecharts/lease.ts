@@ -140,6 +140,7 @@ export const leaseMachine = setup({
         type: 'giveUp',
         requestId: context.requestId,
         sandbox: sandboxKey(context.sandbox),
+        ...(context.releasers.length === 0 && { returns: true as const }),
         atMs: context.nowMs,
       }),
     ),

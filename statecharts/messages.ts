@@ -31,7 +31,13 @@ export type EniEvent =
       readonly alsoReserved?: boolean;
       readonly atMs: number;
     } & Holder)
-  | { readonly type: 'cancel'; readonly requestId: string; readonly atMs: number }
+  | {
+      readonly type: 'cancel';
+      readonly requestId: string;
+      /** Its time is over, and it will come again. */
+      readonly returns?: true;
+      readonly atMs: number;
+    }
   | { readonly type: 'bind'; readonly requestId: string; readonly atMs: number }
   | { readonly type: 'withdraw'; readonly requestId: string; readonly atMs: number }
   | {
@@ -62,7 +68,14 @@ export type FactoryEvent =
       readonly untilMs: number;
       readonly atMs: number;
     } & Holder)
-  | { readonly type: 'giveUp'; readonly requestId: string; readonly sandbox: SandboxKey; readonly atMs: number }
+  | {
+      readonly type: 'giveUp';
+      readonly requestId: string;
+      readonly sandbox: SandboxKey;
+      /** The pod is there yet, and will come again. */
+      readonly returns?: true;
+      readonly atMs: number;
+    }
   | { readonly type: 'bind'; readonly requestId: string; readonly atMs: number }
   | { readonly type: 'withdraw'; readonly requestId: string; readonly atMs: number }
   | {

@@ -152,9 +152,13 @@ export function offered(
   };
 }
 
-/** The address that is kept for this pod; null when none is. */
+/** The address that is kept for this pod, of several the one that it had last; null when none is. */
 export function reservedFor(book: AddressBook, pod: string): Entry | null {
-  return book.find((entry) => entry.state === 'reserved' && entry.pod === pod) ?? null;
+  return book.reduce<Entry | null>(
+    (last, entry) =>
+      entry.state === 'reserved' && entry.pod === pod && (last === null || entry.atMs > last.atMs) ? entry : last,
+    null,
+  );
 }
 
 /** The offer is on disk. A request that is unknown changes nothing; an address that the cloud lost meanwhile stays invalid. */

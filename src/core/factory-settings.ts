@@ -20,6 +20,7 @@ export type FactorySettings = {
   readonly times: EniTimes;
   readonly holdDownMs: number;
   readonly quotaHoldMs: number;
+  readonly returnMs: number;
   readonly minEniAgeMs: number;
   readonly waitingMax: number;
 };
@@ -28,7 +29,8 @@ export function factorySettingsOf(
   settings: Settings,
   { eniCap, vSwitches }: Pick<FactorySettings, 'eniCap' | 'vSwitches'>,
 ): FactorySettings {
-  const { eniPolicy, reservationsYield, vSwitchPolicy, holdDownMs, quotaHoldMs, minEniAgeMs, waitingMax } = settings;
+  const { eniPolicy, reservationsYield, vSwitchPolicy, holdDownMs, quotaHoldMs, minEniAgeMs, waitingMax, returnMs } =
+    settings;
   const policy = { eniPolicy, reservationsYield, vSwitchPolicy };
   return {
     eniCap,
@@ -37,6 +39,7 @@ export function factorySettingsOf(
     times: eniTimesOf(settings),
     holdDownMs,
     quotaHoldMs,
+    returnMs,
     minEniAgeMs,
     waitingMax,
   };

@@ -24,6 +24,8 @@ export type PlacementSettings = TagRules & {
   readonly minEniAgeMs: number;
   /** After the cloud said that the instance, or an ENI, has all it may have: how long no more is asked for there. */
   readonly quotaHoldMs: number;
+  /** A pod that got nothing in time comes again within this: until then an address that arrives for it is not too many. */
+  readonly returnMs: number;
 };
 
 /** Source: Terway's defaults, where the key is Terway's. */
@@ -40,4 +42,6 @@ export const defaultPlacementSettings: PlacementSettings = {
   adaptivePool: false,
   minEniAgeMs: 60_000,
   quotaHoldMs: 60_000,
+  // Source: kubelet syncs a pod that failed after 10 to 15 s, and its runtime makes a new sandbox first.
+  returnMs: 30_000,
 };

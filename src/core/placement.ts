@@ -153,7 +153,8 @@ function returning(
   const taken = new Set<(typeof all)[number]>();
   for (const request of waiting) {
     const { requestId, pod } = request;
-    const own = all.filter((one) => one.pod === pod && !taken.has(one));
+    // The one that it had last: one before may be kept yet that could not be had then.
+    const own = all.filter((one) => one.pod === pod && !taken.has(one)).sort((a, b) => b.untilMs - a.untilMs);
     const there = own.find(({ eni }) => ['ready', 'holding', 'opening'].includes(eni.phase));
     if (there !== undefined) {
       taken.add(there);

@@ -67,5 +67,6 @@ export function placementSettingsOf(
     adaptivePool: keys.adaptive_pool,
     minEniAgeMs: scaled(keys.eni_min_age, defaults.minEniAgeMs),
     quotaHoldMs: scaled(keys.quota_hold, defaults.quotaHoldMs),
+    returnMs: scaled(undefined, defaults.returnMs),
   };
 }

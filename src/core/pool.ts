@@ -28,6 +28,8 @@ export type PoolTotals = {
   readonly capacity: number;
   /** Idle ones beyond what the instance type allows (over-quota.ts); absent: none. */
   readonly over?: number;
+  /** Pods that got nothing in time and will come again: what arrives for them meanwhile is not too many. Absent: none. */
+  readonly returning?: number;
   /** Addresses given out and freed since the start: they tell that something moved even if the sums are the same. */
   readonly granted: number;
   readonly freed: number;
@@ -41,11 +43,12 @@ export type PoolView = {
   readonly young: ReadonlySet<number>;
   readonly granted: number;
   readonly freed: number;
+  readonly returning?: number;
 };
 
 /** What the idle pool looks at. Room on a vSwitch that ran dry, and new ENIs while none may be opened, do not count. */
 export function totalsOf(
-  { enis, waiting, young, granted, freed }: PoolView,
+  { enis, waiting, young, granted, freed, returning = 0 }: PoolView,
   policy: PlacementPolicy,
   nowMs: number,
 ): PoolTotals {
@@ -62,6 +65,7 @@ export function totalsOf(
   const over = [...overQuota(enis, policy.places ?? Number.POSITIVE_INFINITY).values()].reduce((a, b) => a + b, 0);
   return {
     ...(over > 0 && { over }),
+    ...(returning > 0 && { returning }),
     idle: usable.reduce((total, eni) => total + eni.counts.idle, 0),
     cooling: usable.reduce((total, eni) => total + eni.counts.cooling, 0),
     leaving: usable.reduce((total, eni) => total + eni.counts.leaving, 0),
@@ -86,8 +90,12 @@ export function sameTotals(a: PoolTotals, b: PoolTotals | null): boolean {
 export type PoolMove = { readonly grow: number; readonly shed: number };
 
 export function poolMove(totals: PoolTotals, { minIdle, maxIdle }: PoolBounds): PoolMove {
+  const { returning = 0 } = totals;
   const missing = minIdle - totals.idle - totals.cooling - totals.spare;
-  const surplus = Math.max(totals.idle - maxIdle, totals.over ?? 0);
+  const surplus = Math.max(totals.idle - Math.max(maxIdle, returning), totals.over ?? 0);
   if (totals.waiting > 0) return { grow: 0, shed: 0 };
   return { grow: Math.max(0, Math.min(missing, totals.room)), shed: Math.max(0, surplus) };
 }
+
+/** Idle addresses that have to be there after some were given back. */
+export const keptIn = ({ returning = 0 }: PoolTotals, { minIdle }: PoolBounds): number => Math.max(minIdle, returning);

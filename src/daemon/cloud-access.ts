@@ -35,7 +35,16 @@ export type CloudAccessParts = {
   readonly log: RootLog;
 };
 
-export function cloudAccess({ flags, config, clock, rateLimits, onCall, fleet, log }: CloudAccessParts): CloudAccess {
+export function cloudAccess({
+  flags,
+  config,
+  clock,
+  rateLimits,
+  onCall,
+  fleet,
+  crowd,
+  log,
+}: CloudAccessParts): CloudAccess {
   const [reach, metadataReach] = [new Reach(clock), new Reach(clock)];
   const client = metadataClient({
     baseUrl: flags.metadataUrl,
@@ -51,7 +60,7 @@ export function cloudAccess({ flags, config, clock, rateLimits, onCall, fleet, l
     log: log.part('credentials'),
   });
   const skew = new ClockSkew();
-  const turns = new CallTurns({ rateLimits, minuteMs: config.minuteMs, fleet });
+  const turns = new CallTurns({ rateLimits, minuteMs: config.minuteMs, fleet, crowd });
   const cloud = ecsCloud({
     credentials,
     region,

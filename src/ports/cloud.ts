@@ -39,11 +39,19 @@ export type EniFilter = {
   readonly background?: boolean;
 };
 
+/** The calls that can wait for their turn before it is settled how much they ask for. */
+export type TurnedCall = 'createEni' | 'assignIpv4' | 'assignIpv6';
+
 export interface Cloud {
   /** Names what its limits are of, where they and the prefixes of vSwitches may be remembered over a restart; absent: they may not. */
   readonly keptAs?: string;
   /** Somebody waits: what is looked up as a life begins, and what was to be kept idle, goes now, whatever other nodes need. */
   hurry?(): void;
+  /**
+   * Resolves when this call about an ENI, or of a Create a vSwitch, may leave; made right then, it waits for its turn no more. So what it asks for
+   * is settled by what is wanted when it goes, not minutes before. Rejects as the call does. Absent: it may leave at once.
+   */
+  turn?(call: TurnedCall, about: string, background: boolean, signal: AbortSignal): Promise<void>;
   instanceLimits(instanceType: string, signal: AbortSignal): Promise<InstanceLimits>;
   vSwitches(ids: readonly string[], signal: AbortSignal): Promise<VSwitch[]>;
   /** Unknown ids are left out. A page that fails fails the listing: a short list would read as "gone". */

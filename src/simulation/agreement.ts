@@ -10,7 +10,7 @@ import type { AnyActorRef, AnyMachineSnapshot, SnapshotFrom } from 'xstate';
 import type { eniMachine } from '../../statecharts/eni.ts';
 import { summaryOf } from '../../statecharts/eni-context.ts';
 import type { eniFactoryMachine } from '../../statecharts/eni-factory.ts';
-import { policyOf, slotOf, strandedOf, youngOf } from '../../statecharts/eni-factory-context.ts';
+import { placesOf, policyOf, slotOf, strandedOf, youngOf } from '../../statecharts/eni-factory-context.ts';
 import { isOwn, offeredAll, offeredFrom } from '../../statecharts/eni-owned.ts';
 import type { idlePoolMachine } from '../../statecharts/idle-pool.ts';
 import type { IdlePoolContext } from '../../statecharts/idle-pool-context.ts';
@@ -19,6 +19,7 @@ import type { leaseMachine } from '../../statecharts/lease.ts';
 import { leaseId, type leasesMachine } from '../../statecharts/leases.ts';
 import { type Entry, nextRestMs, offered } from '../core/address-book.ts';
 import { givesNow } from '../core/eni-summary.ts';
+import { surplusSlots } from '../core/over-quota.ts';
 import { place } from '../core/placement.ts';
 import { sameTotals, totalsOf } from '../core/pool.ts';
 import { podKey, sandboxKey } from '../core/sandbox.ts';
@@ -225,7 +226,8 @@ function checkPool({ factory: { context }, pool }: Pick<Supervisors, 'factory' |
   if (pooled.get(context) === pool.context) return;
   pooled.set(context, pool.context);
   const { enis, waiting, granted, freed, nowMs } = context;
-  const view = { enis: Object.values(enis), waiting: waiting.length, young: youngOf(context), granted, freed };
+  const known = { granted, freed, returning: context.returning.size };
+  const view = { enis: Object.values(enis), waiting: waiting.length, young: youngOf(context), ...known };
   const now = totalsOf(view, policyOf(context), nowMs);
   if (!sameTotals(now, context.totals)) fault('7', `the pool was told ${differing(now, context.totals ?? {})}`);
   if (context.totals !== null && !sameTotals(context.totals, pool.context.totals))
@@ -253,15 +255,18 @@ function checkHaste({ context }: Factory, fault: Fault): void {
   const all = Object.values(enis);
   // A pod that wants an ENI for itself may wait all the same: `checkPlan` knows for what. What it waits for is not for who came later.
   const longing = waiting.filter((request) => request.ownEni === true).map(({ sinceMs }) => sinceMs);
-  const idleFor = ({ sinceMs }: { readonly sinceMs: number }) =>
-    all.find((eni) => givesNow(eni) && !(isUnused(eni) && longing.some((one) => one <= sinceMs)));
+  const idleFor = ({ sinceMs }: { readonly sinceMs: number }, from = all) =>
+    from.find((eni) => givesNow(eni) && !(isUnused(eni) && longing.some((one) => one <= sinceMs)));
   for (const request of waiting.filter(({ ownEni }) => ownEni !== true)) {
     const idle = idleFor(request);
     if (idle !== undefined) fault('4', `${request.pod} waits while eni:${idle.slot} has an idle address`);
   }
+  // What the instance type does not allow any more goes: a pod waits for an address that stays.
+  const surplus = surplusSlots(all, placesOf(context));
+  const staying = all.filter((eni) => !surplus.has(eni.slot));
   for (const late of strandedOf(placed)) {
     const { slot, pod, ownEni } = late;
-    const idle = idleFor(late);
+    const idle = idleFor(late, staying);
     const returns = enis[slot]?.reserved?.some((one) => one.pod === pod) === true;
     if (ownEni !== true && idle !== undefined && idle.slot !== slot && !returns)
       fault('4', `${pod} waits at eni:${slot} while eni:${idle.slot} has an idle address`);

@@ -64,7 +64,10 @@ const LEADS_TO: Readonly<Record<string, RegExp>> = {
   'node.running.degraded.looking': /^running\.degraded\.quieting$/,
   'node.running.degraded.quieting': /^recovering\./,
   'eni.creating.calling': /^attaching\./,
-  'eni.attaching.calling': /^attaching\.waiting$/,
+  'eni.creating.inLine': /^creating\.calling$/,
+  'eni.attaching.calling': /^attaching\.seeking$/,
+  'eni.attaching.seeking': /^attaching\.describing$/,
+  'eni.inUse.assigning.inLine': /^inUse\.assigning\.calling$/,
   'eni.settling.calling': /^inUse\./,
   'eni.inUse.unassigning': /^inUse\.looking$/,
   'eni.inUse.unplugged': /^inUse\.looking$/,
@@ -80,7 +83,7 @@ const CALLING =
 const AGAIN = /\.(calling|describing|confirming|identifying|stuck)$/;
 
 /** They have a clock of their own, and make nothing of a failure. */
-const UNCOUNTED = new Set(['eni.inUse.resting.comparing', 'node.remembering']);
+const UNCOUNTED = new Set(['eni.inUse.resting.comparing', 'eni.attaching.seeking', 'node.remembering']);
 /** The wait for a device counts from its beginning; a lease is released, and what is remembered looked at, when there is a reason of its own. */
 const OWN_PAUSE = /^(node\.remembering|eni\.inUse\.unplugged|lease\..*)$/;
 /** Two states that make the same call. */

@@ -11,6 +11,7 @@ import type { CloudEni } from '../core/eni.ts';
 import { type ErrorCode, needsAPerson } from '../core/errors.ts';
 import { mayHaveHappened } from '../core/intent.ts';
 import { isTaken } from '../core/own-eni.ts';
+import { ASSIGN_MAX } from '../core/settings.ts';
 import type { Report } from './violation.ts';
 
 /** Looks that do not show an ENI, in a row, after which nobody needs another one. */
@@ -44,8 +45,11 @@ export type Move = {
   };
 };
 
+const beginningOf = ({ origin, repeated, doubtful }: EniContext): string =>
+  origin === 'new' && (repeated !== null || doubtful) ? 'creating.calling' : BEGINS[origin];
+
 const BEGINS: Readonly<Record<EniContext['origin'], string>> = {
-  new: 'creating.calling',
+  new: 'creating.inLine',
   attached: 'settling.calling',
   attaching: 'attaching.describing',
   leftover: 'detaching.describing',
@@ -62,10 +66,11 @@ export class Evidence {
   }
 
   /** The first that is seen of an actor. */
-  begins(ref: AnyActorRef, path: string, { origin, book }: EniContext): void {
+  begins(ref: AnyActorRef, path: string, context: EniContext): void {
+    const { origin, book } = context;
     // Its device is in a pod, and is not waited for.
     if (isTaken(book) && origin === 'attached' && path.startsWith('inUse.')) return;
-    if (path !== 'appearing' && path !== BEGINS[origin] && !(origin === 'leftover' && path === 'gone'))
+    if (path !== 'appearing' && path !== beginningOf(context) && !(origin === 'leftover' && path === 'gone'))
       this.#report('7', `${ref.id} begins ${path}, and is ${origin}`);
   }
 
@@ -73,7 +78,7 @@ export class Evidence {
     const { ref, from, to, before, now, event } = move;
     const { type, output } = event;
     const wrong = (what: string): void => this.#report('7', `${ref.id} goes from ${from} to ${to}, ${what}`);
-    if (from === 'appearing' && to !== BEGINS[before.origin] && !(before.origin === 'leftover' && to === 'gone'))
+    if (from === 'appearing' && to !== beginningOf(before) && !(before.origin === 'leftover' && to === 'gone'))
       wrong(`and is ${before.origin}`);
     if (type === `xstate.done.actor.0.eni.${from}` && from.endsWith('.describing'))
       this.#shown(move, output?.value as CloudEni | null, wrong);
@@ -115,7 +120,7 @@ export class Evidence {
   /** It is the device of one ENI that is gone, and that one serves nobody until it has been looked at. */
   #unplugged({ from, to, before, now, event }: Move, wrong: (what: string) => void): void {
     const isOwn = before.mac?.toLowerCase() === event.mac?.toLowerCase();
-    const isFree = /^inUse\.(resting|backingOff)/.test(from);
+    const isFree = /^inUse\.(resting|backingOff|assigning\.(inLine|turnedAway))/.test(from);
     if (isOwn && isFree && before.device !== null && to !== 'inUse.confirming')
       wrong('and asks nobody what became of it');
     // A pod that has the ENI for itself may have its device by now: the look was older.
@@ -124,7 +129,7 @@ export class Evidence {
     if (!isOwn && now.device !== before.device) wrong('and it is the device of another ENI that is gone');
   }
 
-  #entered({ from, to, before, now }: Move, wrong: (what: string) => void): void {
+  #entered({ ref, from, to, before, now, event }: Move, wrong: (what: string) => void): void {
     if (to === 'inUse.looking') {
       if (now.suspicion !== null) wrong('and suspects what it saw before its call');
       if (now.book.some(({ state, atMs }) => state === 'cooling' && atMs <= now.nowMs))
@@ -132,9 +137,13 @@ export class Evidence {
     }
     if (from === 'inUse.assigning.completing' && to === 'inUse.looking' && askNext(before) !== null)
       wrong('and halves of addresses lack the other one');
-    if (to === 'inUse.turnedAway' && now.phase === 'ready') wrong('and has more addresses asked of it');
-    if (from === 'inUse.turnedAway' && to !== 'inUse.confirming' && now.failures > 0)
+    if (to === 'inUse.assigning.turnedAway' && now.queue.length < before.queue.length)
+      wrong('and sends away who waits');
+    if (from === 'inUse.assigning.turnedAway' && to !== 'inUse.confirming' && now.failures > 0)
       wrong('and takes a turn that was not its own for a failure');
+    if (from === 'creating.turnedAway' && tokenOf(now) === tokenOf(before))
+      wrong(`with the token ${tokenOf(now)} once more`);
+    this.#inLine({ ref, from, to, before, now, event }, wrong);
     if (from === 'deleting.describing' && to === 'gone' && now.failures > 0) wrong('and its end counts as a failure');
     if (to.startsWith('detaching') && /^inUse\.(resting|looking|assigning|unassigning)/.test(from))
       wrong('and its device is set up');
@@ -145,6 +154,23 @@ export class Evidence {
       wrong('and believes that it has a device');
     if (/^inUse\.(resting|unassigning|backingOff)/.test(to) && now.arriving > 0)
       wrong(`and reckons with ${now.arriving} addresses that nobody asks for`);
+  }
+
+  /** As much is asked for as is wanted when the call has its turn, and a turn is given up only when nothing is. */
+  #inLine({ from, to, now, event }: Move, wrong: (what: string) => void): void {
+    if (from !== 'inUse.assigning.inLine') return;
+    const { book, queue, halves, limit, arriving } = now;
+    const waiting = queue.filter(({ pod }) => !book.some((entry) => entry.state === 'reserved' && entry.pod === pod));
+    const missing = waiting.length - book.filter(({ state }) => state === 'idle').length;
+    const room = limit - book.length - halves.leaving.length - halves.heldBack.length;
+    const whole = isTaken(book) || queue.some(({ ownEni }) => ownEni === true);
+    const most = Math.min(ASSIGN_MAX, room);
+    if (whole || (now.device === null) !== from.startsWith('creating')) return;
+    if (to.endsWith('.calling') && arriving < Math.min(missing, most))
+      wrong(`and asks for ${arriving} while ${waiting.length} wait`);
+    // Who comes when nobody waits yet takes a turn of another kind.
+    if (to === 'inUse.looking' && event.type !== 'assign' && Math.min(missing, most) > 0)
+      wrong(`and ${waiting.length} wait`);
   }
 
   #shown({ from, to, before, now, event }: Move, eni: CloudEni | null, wrong: (what: string) => void): void {
@@ -158,8 +184,10 @@ export class Evidence {
         attaching: isHere
           ? /^settling/
           : status === 'Available'
-            ? /^(attaching\.(backingOff|waiting)|detaching\.)/
-            : /^(attaching\.waiting|detaching\.)/,
+            ? /^(attaching\.(backingOff|seeking)|detaching\.)/
+            : before.attachedMs === null
+              ? /^(attaching\.waiting|detaching\.)/
+              : /^(attaching\.seeking|detaching\.)/,
         detaching: isHere
           ? /\.calling$/
           : isLoose
@@ -173,9 +201,14 @@ export class Evidence {
     if (life === 'attaching' && !hasHolders(before.book)) {
       const { atMs = 0, askedMs = atMs } = event.output ?? {};
       const isLate = status === 'Available' && mayMissAttach(before, { value: eni, atMs, askedMs });
-      if (isLate && to !== 'attaching.waiting') wrong('by a look that may be older than what was accepted');
+      if (isLate && to !== 'attaching.seeking') wrong('by a look that may be older than what was accepted');
       const isOver = status === 'CreateFailed' || (status === 'Available' && before.failures > ATTACHES_MAX && !isLate);
       if (isOver && !to.startsWith('detaching.')) wrong(`after ${before.failures} failures`);
+      const { waitingMs, times } = before;
+      const isLong = waitingMs !== null && atMs - waitingMs >= times.attachTimeoutMs;
+      if (!isHere && status !== 'Available' && !isOver && isLong !== to.startsWith('detaching.'))
+        wrong(`since ${waitingMs === null ? 'this look' : `${atMs - waitingMs} ms`}`);
+      if (/\.(seeking|waiting)$/.test(to) && !isLate && now.waitingMs === null) wrong('and forgets that it waits');
     }
     if (status !== null || life !== 'detaching') return;
     if (to === 'gone' && unseen < LOOKS_MIN) wrong(`after ${unseen + 1} looks that did not show it`);
@@ -248,10 +281,10 @@ export class Evidence {
   #judged({ ref, from, to, before, now }: Move, wrong: (what: string) => void): void {
     const { failures, lastFailure, unseen } = before;
     const code = lastFailure?.code;
-    if (from === 'creating.searching' && (to === 'creating.calling' || to === 'gone')) {
+    if (from === 'creating.searching' && (to === 'creating.inLine' || to === 'gone')) {
       const given = NO_USE.some((one) => one === code) || before.repeated !== null || before.origin === 'lost';
       if (unseen < LOOKS_MIN) wrong(`after ${unseen + 1} looks that did not show it`);
-      if (to === 'creating.calling' && (given || failures > CREATES_MAX))
+      if (to === 'creating.inLine' && (given || failures > CREATES_MAX))
         wrong(`after ${failures} failures, the last one ${code}`);
       if (to === 'gone' && !given && failures < CREATES_MIN) wrong(`after ${failures} failures, the last one ${code}`);
       if (to !== 'gone' && tokenOf(now) === tokenOf(before)) wrong(`with the token ${tokenOf(now)} once more`);
@@ -270,11 +303,12 @@ export class Evidence {
       const isHopeless = code === 'tokenSpent' || code === 'groupFull' || needsAPerson(lastFailure.code);
       if (to === 'creating.searching' && !useless && !isHopeless && !isTired)
         wrong(`after ${code}, which its own token may ask again`);
-      if (!/^(gone|creating\.(searching|backingOff))$/.test(to)) wrong(`after ${code}`);
+      if ((code === 'throttled' && !isDoubtful) !== (to === 'creating.turnedAway')) wrong(`after ${code}`);
+      if (!/^(gone|creating\.(searching|backingOff|turnedAway))$/.test(to)) wrong(`after ${code}`);
     }
     if (from === 'inUse.assigning.judging' && failures === 1) {
       if (code === 'cloudUnreachable' && to !== 'inUse.assigning.calling') wrong('and its Assign was not answered');
-      if ((code === 'throttled') !== (to === 'inUse.turnedAway')) wrong(`after ${code}`);
+      if ((code === 'throttled') !== (to === 'inUse.assigning.turnedAway')) wrong(`after ${code}`);
       if ((code === 'cloud' || code === 'tokenSpent') && to !== 'inUse.confirming') wrong(`after ${code}`);
     }
     if (from === 'inUse.assigning.judging' && failures > 1 && to !== 'inUse.backingOff')

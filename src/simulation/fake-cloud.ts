@@ -53,6 +53,8 @@ export type FakeCloudOptions = {
     },
     send: () => Promise<T>,
   ) => Promise<T>;
+  /** Where calls wait before it is settled what they ask for; default: nowhere. */
+  readonly turn?: NonNullable<Cloud['turn']>;
   /** What signs each call, and whether a key opens when the call arrives; without them nobody asks for keys. */
   readonly keys?: { readonly credentials: Credentials; readonly opens: (accessKeyId: string) => boolean };
 };
@@ -176,6 +178,7 @@ export function fakeCloud(options: FakeCloudOptions): Cloud {
 
   return {
     keptAs: 'type',
+    ...(options.turn === undefined ? {} : { turn: options.turn }),
 
     async instanceLimits(instanceType, signal): Promise<InstanceLimits> {
       const api = 'DescribeInstanceTypes';

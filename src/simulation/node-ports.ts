@@ -61,10 +61,13 @@ export function portsOf(options: NodePortsOptions): NodePorts {
           delayMs: () => endingChance.between(1, 8),
           fraction: () => endingChance.fraction(),
         });
+  const turns = new Seeded(seed, `turns ${index} ${life.number}`);
   return {
     cloud: fakeCloud({
       cloud,
       life,
+      turn: (_call, _about, background, signal) =>
+        waited(life, signal, turns.chance(0.1) ? turns.between(50, background ? 40_000 : 15_000) : 0),
       timeoutMs: settings.callTimeoutMs,
       wireMs: () => (chance.chance(0.02) ? chance.between(500, 8_000) : chance.between(1, 5)),
       ...(ending !== null &&
@@ -145,4 +148,17 @@ export function portsOf(options: NodePortsOptions): NodePorts {
     },
     log,
   };
+}
+
+/** A call that waits for its turn: seconds where other nodes need the account's calls. Rejects with `cancelled` when it is given up. */
+function waited(life: Life, signal: AbortSignal, ms: number): Promise<void> {
+  if (ms === 0) return Promise.resolve();
+  return life.promise((resolve, reject) => {
+    const give = (): void => reject(new EnactorError('cancelled', 'given up while it waited for its turn'));
+    signal.addEventListener('abort', give, { once: true });
+    life.after(ms, () => {
+      signal.removeEventListener('abort', give);
+      resolve();
+    });
+  });
 }

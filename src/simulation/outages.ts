@@ -89,6 +89,7 @@ export function reachable(cloud: Cloud, away: () => boolean): Cloud {
   return {
     ...(cloud.keptAs !== undefined && { keptAs: cloud.keptAs }),
     ...(cloud.hurry !== undefined && { hurry: cloud.hurry }),
+    ...(cloud.turn !== undefined && { turn: cloud.turn }),
     instanceLimits: barred(cloud.instanceLimits),
     vSwitches: barred(cloud.vSwitches),
     describeEnis: barred(cloud.describeEnis),

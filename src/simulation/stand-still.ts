@@ -20,6 +20,9 @@ const GRACE_MS = 1_500;
 const WAY_MS = 10_000;
 /** Steps of start and recovery read all pages of several listings. */
 const START_CALLS = 12;
+/** Attach, tried some times, and the looks that began before the time was over. */
+const ATTACH_CALLS = 5;
+const SEEK_PERIODS = 5;
 /** Of a call's time: before that is over a node serves what it remembers. */
 const MEMORY_SHARE = 0.15;
 
@@ -225,7 +228,9 @@ function limitOf(chart: string, path: string, s: Settings, recalled: boolean): n
 }
 
 function stageLimitOf(stage: string, s: Settings): number | null {
-  if (stage === 'attaching') return s.attachTimeoutMs;
+  // From the first look that does not show it to the last; the calls before, and looks that wait for the device, have their own time.
+  if (stage === 'attaching')
+    return s.attachTimeoutMs + ATTACH_CALLS * (s.callTimeoutMs + WAY_MS) + SEEK_PERIODS * s.describePeriodMs;
   return stage === 'detaching' || stage === 'deleting' ? s.detachTimeoutMs : null;
 }
 
@@ -236,7 +241,10 @@ function eniLimitOf(path: string, leaf: string, call: number, s: Settings): numb
   if (path === 'lost.waiting') return s.backoffMaxMs;
   switch (leaf) {
     case 'waiting':
+    case 'unanswered':
       return s.describePeriodMs;
+    case 'seeking':
+      return SEEK_PERIODS * s.describePeriodMs;
     case 'backingOff':
     case 'refused':
     case 'turnedAway':
@@ -260,7 +268,7 @@ function phasesOf(path: string): readonly EniPhase[] | null {
   if (path.startsWith('settling')) return ['opening', 'faulty'];
   if (path.startsWith('inUse.resting')) return ['ready'];
   // A device that goes is told at once, whatever is under way.
-  if (/^inUse\.(looking|assigning\.calling|unassigning)/.test(path)) return ['ready', 'faulty'];
+  if (/^inUse\.(looking|assigning\.(inLine|calling|turnedAway)|unassigning)/.test(path)) return ['ready', 'faulty'];
   if (path === 'inUse.unplugged') return ['faulty'];
   if (path === 'inUse.backingOff') return ['holding', 'faulty'];
   if (path.startsWith('inUse')) return ['ready', 'holding', 'faulty'];

@@ -338,7 +338,7 @@ onNode(
   },
 );
 
-onNode('deadline: it comes in time and names the cause', {}, async (lab, t) => {
+onNode('deadline: it comes in time and names the cause', { settings: { returnMs: 10 } }, async (lab, t) => {
   const expires = async (name: string, cause: RegExp): Promise<void> => {
     const untilMs = Date.now() + 300;
     await t.rejects(lab.add(name, untilMs), { message: cause });

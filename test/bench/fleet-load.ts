@@ -35,6 +35,8 @@ const GIVEN_UP_MS = 3 * 3_600_000;
 const SPREAD_MS = 1_000;
 /** Before the event the nodes come up one after the other, and their ENIs are attached. */
 const REST_MS = 20_000;
+/** A read of one object. */
+const API_SERVER_MS = 10;
 const EXPONENT = 1_000;
 
 const load = JSON.parse(process.argv[2] ?? '') as FleetLoad;
@@ -44,18 +46,26 @@ const fleet = new Fleet({
   settings: load.event === 'restart' ? { minIdle: 2, maxIdle: 5 } : {},
   perMinute: load.perMinute ?? {},
   seed: load.seed,
-  turns: ({ life, chance }) =>
+  turns: ({ index, life, chance }) =>
     load.by === 'fixed'
       ? fixedBackoff(life, () => chance.fraction())
       : new CallTurns({
           rateLimits: {},
           fleet: () => load.fleet,
+          crowd: () => life.promise((tell) => void life.after(API_SERVER_MS, () => tell(crowdAt(index)))),
           ...{ nowMs: life.nowMs, wallMs: life.nowMs },
           fraction: () => chance.fraction(),
           timers: life.timers as unknown as NonNullable<ConstructorParameters<typeof CallTurns>[0]['timers']>,
         }),
 });
 const { clock, nodes } = fleet;
+
+/** What a node reads off the owners of its pods: how many of theirs are not ready in the cluster, for each that is not ready here. */
+function crowdAt(index: number): number | null {
+  const all = nodes.reduce((sum, node) => sum + node.waiting, 0) * (load.fleet / load.nodes);
+  const own = nodes[index]?.waiting ?? 0;
+  return own === 0 ? null : Math.min(load.fleet, Math.max(1, Math.round(all / own)));
+}
 
 /** A fleet that has come up: with ten pods on each node where it is to scale, with an ENI and idle addresses where it is to restart. */
 const before = load.event === 'scale' ? PODS_BEFORE : 0;

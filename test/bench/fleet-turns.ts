@@ -7,13 +7,15 @@ const REST_MS = 2_000;
 
 export function fixedBackoff(life: Life, fraction: () => number): Turns {
   const restUntilMs = new Map<string, number>();
+  const take: Turns['take'] = ({ api }) =>
+    life.promise((resolve) => {
+      const waitMs = (restUntilMs.get(api) ?? 0) - life.nowMs();
+      if (waitMs <= 0) resolve();
+      else life.after(waitMs, () => resolve());
+    });
   return {
-    take: ({ api }) =>
-      life.promise((resolve) => {
-        const waitMs = (restUntilMs.get(api) ?? 0) - life.nowMs();
-        if (waitMs <= 0) resolve();
-        else life.after(waitMs, () => resolve());
-      }),
+    take,
+    reserve: take,
     done: () => {},
     throttled: (api) => void restUntilMs.set(api, life.nowMs() + REST_MS * (0.75 + fraction() / 2)),
   };

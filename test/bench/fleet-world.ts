@@ -7,7 +7,7 @@
  */
 import { type NodeSystem, startNode } from '../../actors/node.ts';
 import type { NodePorts } from '../../actors/ports.ts';
-import { inTurn, type Turns, unlessThrottled } from '../../src/adapters/ecs/in-turn.ts';
+import { inTurn, TURNED_API, type Turns, unlessThrottled } from '../../src/adapters/ecs/in-turn.ts';
 import { type CloudApi, isCloudApi } from '../../src/core/api-rates.ts';
 import { defaultSettings, type Settings } from '../../src/core/settings.ts';
 import { CrashDisk, crashStore } from '../../src/simulation/crash-store.ts';
@@ -156,6 +156,8 @@ export class FleetNode {
   #life: Life;
   #lives = 0;
   system: NodeSystem | null = null;
+  /** Pods that have no address yet. */
+  waiting = 0;
 
   constructor(fleet: Fleet, index: number, instanceId: string, options: FleetOptions) {
     this.#fleet = fleet;
@@ -175,6 +177,7 @@ export class FleetNode {
     this.#life.end();
     this.#disk.crash(0);
     this.#lives += 1;
+    this.waiting = 0;
     const life = new Life(this.#lives, this.#fleet.clock);
     this.#life = life;
     this.system = startNode({
@@ -196,13 +199,16 @@ export class FleetNode {
     const containerId = `box-${this.#lives}-${name}`;
     const pod = { namespace: 'default', name, uid: null };
     const sandbox = { containerId, ifName: 'eth0', netns: `/run/netns/${containerId}`, network: 'enactor', pod };
+    this.waiting += 1;
     const ask = async (): Promise<void> => {
       const untilMs = life.nowMs() + DEADLINE_MS;
       const end = new AbortController();
       const late = life.after(DEADLINE_MS, () => end.abort());
       try {
         await this.system?.allocator.allocate({ sandbox, untilMs }, end.signal);
-        if (!life.over) served();
+        if (life.over) return;
+        this.waiting -= 1;
+        served();
       } catch {
         if (!life.over) life.after(this.chance.between(RETRY_MS[0], RETRY_MS[1]), () => void ask());
       } finally {
@@ -224,6 +230,7 @@ export class FleetNode {
           isCloudApi(api)
             ? unlessThrottled(turns, api, () => inTurn(turns, { api: api as CloudApi, who, background, signal }, send))
             : send(),
+        turn: (call, who, background, signal) => turns.reserve({ api: TURNED_API[call], who, background }, signal),
       }),
       metadata: fakeMetadata({ cloud, instanceId, life, delayMs: () => WIRE_MS }),
       store: crashStore({ disk: this.#disk, life, delayMs: () => SYNC_MS }),

@@ -4,7 +4,7 @@ import type { EniSummary } from '../../src/core/eni-summary.ts';
 import { noHolds } from '../../src/core/holds.ts';
 import { surplusSlots } from '../../src/core/over-quota.ts';
 import type { PlacementPolicy } from '../../src/core/placement.ts';
-import { type PoolTotals, poolMove, sameTotals, totalsOf } from '../../src/core/pool.ts';
+import { keptIn, type PoolTotals, poolMove, sameTotals, totalsOf } from '../../src/core/pool.ts';
 import { shedPlan as plan } from '../../src/core/shed-plan.ts';
 
 const none: Counts = { idle: 0, offered: 0, bound: 0, cooling: 0, reserved: 0, leaving: 0, invalid: 0 };
@@ -75,9 +75,15 @@ t.test(
       [{ waiting: 1 }, 0, 0],
       [{ idle: 9, waiting: 1 }, 0, 0],
       [{ cooling: 50 }, 0, 0],
+      // Pods come again that got nothing in time.
+      [{ idle: 9, returning: 8 }, 0, 1],
+      [{ idle: 9, returning: 20 }, 0, 0],
+      [{ returning: 20 }, 4, 0],
     ];
     for (const [change, grow, shed] of table)
       t.same(poolMove({ ...totals, ...change }, bounds), { grow, shed }, JSON.stringify(change));
+    t.equal(keptIn({ ...totals, returning: 9 }, bounds), 9);
+    t.equal(keptIn(totals, bounds), 4);
   },
 );
 

@@ -67,3 +67,12 @@ t.test('sooner: a pod stays where an address is kept for it, and nobody is moved
   t.same(sooner([stranded('a', 1)], [eni(0, 0, { counts: cooling }), opening(1)], policy, 0), []);
   t.end();
 });
+
+t.test('sooner: whoever has an address kept elsewhere by now is moved to it, though nothing is idle', (t) => {
+  const counts = { ...countsOf([]), reserved: 1 };
+  const kept = eni(0, 0, { counts, reserved: [{ pod: 'pod-b', untilMs: 60_000 }] });
+  t.same(sooner([stranded('a', 1), stranded('b', 1)], [kept, opening(1)], policy, 0), [
+    { requestId: 'b', from: 1, to: 0 },
+  ]);
+  t.end();
+});

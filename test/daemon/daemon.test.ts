@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from
 import { join } from 'node:path';
 import t from 'tap';
 import { isCompiledName } from '../../src/daemon/compiled-code.ts';
+import { resourceNamed } from '../../src/lab/apiserver/resource.ts';
 import { writeDeletionNote } from '../../src/plugin/deletion-notes.ts';
 import { call, machine } from './machine.ts';
 
@@ -69,6 +70,27 @@ t.test('daemon: a deletion noted while it was away is carried out when it is bac
   await second.serving();
   await second.until(async () => readdirSync(join(here.paths.dataDir, 'pending-deletes')).length === 0);
   t.strictSame(confsIn(await call(here.paths.jsonSocket, 'GetIPInfo', 'p')), []);
+});
+
+t.test('daemon: in a large cluster it asks how many nodes want addresses before it makes any', async (t) => {
+  const here = await machine(t);
+  const { lifecycle, admin } = here.api;
+  const [nodes, sets] = [resourceNamed('nodes'), resourceNamed('replicasets')];
+  if (nodes === null || sets === null) throw new Error('no such resource');
+  // Whose Creates, two each, are more than a minute of the account has.
+  for (let nth = 0; nth < 200; nth += 1) lifecycle.create(nodes, null, { metadata: { name: `other-${nth}` } });
+  const labels = { app: 'web' };
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'busybox' }] } };
+  const spec = { replicas: 1, selector: { matchLabels: labels }, template };
+  const set = lifecycle.create(sets, 'default', { metadata: { name: 'web' }, spec });
+  const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: set.metadata.uid, controller: true };
+  here.addPod('p', { ownerReferences: [owner] });
+  const daemon = here.start();
+  await daemon.serving();
+  await daemon.until(async () => existsSync(join(here.paths.dataDir, 'fleet.json')));
+  t.match(await call(here.paths.jsonSocket, 'AllocIP', 'p'), { status: 200 });
+  const asked = admin.ledger.filter(({ verb, resource }) => verb === 'get' && resource === 'replicasets');
+  t.ok(asked.length >= 1 && asked.length <= 2, `asked ${asked.length} times`);
 });
 
 t.test('daemon: callers wait for nobody while it starts, and a call under way is answered when it stops', async (t) => {

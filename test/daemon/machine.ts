@@ -20,6 +20,7 @@ import { openKoffiLibc } from '../../src/adapters/netlink/libc-koffi.ts';
 import { Netlink } from '../../src/adapters/netlink/netlink.ts';
 import { createVeth, deleteLink, setLink } from '../../src/adapters/netlink/wire/link.ts';
 import { type ApiServer, startApiServer } from '../../src/lab/apiserver/api-server.ts';
+import type { JsonObject } from '../../src/lab/apiserver/kube-object.ts';
 import { resourceNamed } from '../../src/lab/apiserver/resource.ts';
 import { prepareBox } from '../../src/lab/box/inside-box.ts';
 import { LAB_ACCESS_KEY } from '../../src/lab/cloud/keys.ts';
@@ -103,11 +104,11 @@ export class Machine {
   }
 
   /** Its uid. */
-  addPod(name: string): string {
+  addPod(name: string, more: { readonly ownerReferences?: JsonObject[] } = {}): string {
     const pods = resourceNamed('pods');
     if (pods === null) throw new Error('no pods');
     const spec = { nodeName: NODE, containers: [{ name: 'main', image: 'busybox' }] };
-    this.api.lifecycle.create(pods, 'default', { metadata: { name }, spec });
+    this.api.lifecycle.create(pods, 'default', { metadata: { name, ...more }, spec });
     return this.api.store.get(pods, 'default', name)?.metadata.uid ?? '';
   }
 

@@ -43,6 +43,7 @@ const input: EniFactoryInput = {
   },
   holdDownMs: 600,
   quotaHoldMs: 70,
+  returnMs: 30,
   minEniAgeMs: 0,
   waitingMax: 3,
   adopted: [],
@@ -187,6 +188,31 @@ t.test('eniFactory: messages for an ENI that is no more go nowhere, and the fact
   t.equal(on.context().enis[1], undefined, 'a late report does not bring it back');
   t.same(on.errors, []);
   t.match(on.told('leases', 'refused'), [{ sandbox: 'c-x/eth0' }], 'who gives up is answered, whatever is known of it');
+});
+
+t.test('eniFactory: a pod that got nothing in time is waited for, until it is back or does not come', async (t) => {
+  const on = stage({ returnMs: 40 });
+  t.teardown(on.stop);
+  const returning = () => on.told('idlePool', 'poolChanged').at(-1)?.totals as { returning?: number };
+  for (const name of ['a', 'b', 'c']) on.allocate(name);
+  const giveUp = (name: string, returns: boolean) =>
+    on.send({
+      type: 'giveUp',
+      requestId: `r-${name}`,
+      sandbox: `c-${name}/eth0`,
+      ...(returns && { returns }),
+      atMs: 1,
+    });
+  giveUp('a', true);
+  giveUp('b', true);
+  giveUp('c', false);
+  t.match(returning(), { returning: 2 }, 'one that was let go does not come again');
+  t.match(on.told('eni:0', 'cancel'), [{ returns: true }, { returns: true }, { requestId: 'r-c' }]);
+  on.allocate('a', 10_000, 2);
+  t.match(returning(), { returning: 1 });
+  await new Promise((resolve) => setTimeout(resolve, 80));
+  on.send({ type: 'reconsider', atMs: 100 });
+  t.equal(returning().returning, undefined);
 });
 
 t.test('eniFactory: what an ENI has been told counts at once; an older report is not believed', async (t) => {

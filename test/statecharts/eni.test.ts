@@ -10,6 +10,7 @@ import { contextOf as contextOfInput, type EniContext, type EniInput, tokenOf } 
 import { at, type Edge, type Graph, type Message, trapped, type Vertex, type Way, walkKeeping } from './walk.ts';
 
 const LIMIT = 2;
+const EDGES_MAX = 400_000;
 /** Token of one whose device may go at any time. */
 const PULLED = 'pulled';
 const subnet = { cidr: '10.0.0.0/24', gateway: '10.0.0.253', ipv6Cidr: null, ipv6Gateway: null };
@@ -82,12 +83,19 @@ function results(snapshot: AnyMachineSnapshot) {
   return {
     createEni: {
       done: [at(cloudEni('Available', ['10.0.0.1']))],
-      error: failures('cloud', 'cloudUnreachable', 'permission', 'vSwitchEmpty', 'tokenSpent'),
+      error: failures('cloud', 'cloudUnreachable', 'permission', 'vSwitchEmpty', 'tokenSpent', 'throttled'),
     },
     findEni: { done: [at(null), at(cloudEni('Available', ['10.0.0.1']))], error: refused },
-    attachEni: { done: [at(undefined)], error: refused },
+    awaitTurn: { done: [at(undefined)], error: failures('permission') },
+    seekDevice: { done: [at(undefined)], error: failures('device') },
+    attachEni: { done: [at(undefined)], error: failures('cloud', 'throttled') },
     describeEni: {
-      done: [at(null), ...statuses.map((status) => at(cloudEni(status, ips))), at(cloudEni('InUse', ips.slice(0, 1)))],
+      done: [
+        at(null),
+        { atMs: 9, value: cloudEni('Attaching', ips) },
+        ...statuses.map((status) => at(cloudEni(status, ips))),
+        at(cloudEni('InUse', ips.slice(0, 1))),
+      ],
       error: refused,
     },
     recall: {
@@ -154,6 +162,7 @@ function key(snapshot: AnyMachineSnapshot) {
     suspicion,
     doubtful,
     takingYet,
+    waitingMs,
   } = contextOf(snapshot);
   const states = book.map((entry) => `${entry.state}${entry.primary ? '!' : ''}`).sort();
   const creating = snapshot.matches('creating');
@@ -170,6 +179,7 @@ function key(snapshot: AnyMachineSnapshot) {
     suspicion !== null,
     creating && doubtful,
     takingYet,
+    snapshot.matches('attaching') ? waitingMs : null,
   ];
 }
 
@@ -181,11 +191,14 @@ function explore(life: Partial<EniInput>): Explored {
   const known = explored.get(life);
   if (known !== undefined) return known;
   const found = { unanswered: [] as string[], unheard: [] as string[], takenEarly: [] as string[] };
-  const graph = walkKeeping({ machine: eniMachine, input: input(life), results, events, key }, (from, edge, name) => {
-    for (const kind of Object.keys(found) as (keyof typeof wrongSteps)[])
-      if (wrongSteps[kind](from, edge)) found[kind].push(`${name} -- ${edge.event.type} -> ${edge.to}`);
-    return { to: edge.to };
-  });
+  const graph = walkKeeping(
+    { machine: eniMachine, input: input(life), results, events, key, limit: EDGES_MAX },
+    (from, edge, name) => {
+      for (const kind of Object.keys(found) as (keyof typeof wrongSteps)[])
+        if (wrongSteps[kind](from, edge)) found[kind].push(`${name} -- ${edge.event.type} -> ${edge.to}`);
+      return { to: edge.to };
+    },
+  );
   statesOf.set(life, new Set([...graph.values()].map(({ state }) => state)));
   const made = { graph, ...found };
   if (lookedAtAgain.some((name) => lives[name] === life)) explored.set(life, made);
@@ -429,6 +442,8 @@ const neverDone = {
     [
       'createEni',
       'findEni',
+      'awaitTurn',
+      'seekDevice',
       'attachEni',
       'describeEni',
       'setUpEni',
@@ -456,6 +471,11 @@ t.test('eni: one whose device has gone is looked at at once, and offers nothing 
         asked.push('set up');
         if (!answers.device) await new Promise(() => {});
         return at({ ifindex: 3, name: 'eth1', routeTable: 1003 });
+      }),
+      awaitTurn: fromPromise(async () => at<void>(undefined)),
+      seekDevice: fromPromise(async () => {
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        return at<void>(undefined);
       }),
       attachEni: fromPromise(async () => {
         asked.push('attach');

@@ -36,6 +36,7 @@ const eniFactoryInput: EniFactoryInput = {
   },
   holdDownMs: 600,
   quotaHoldMs: 70,
+  returnMs: 30,
   minEniAgeMs: 0,
   waitingMax: 30,
   adopted: [],
@@ -67,6 +68,8 @@ async function stage(recalled: () => Recalled, more: Partial<EniFactoryInput> = 
   const listener = fromCallback<EventObject>(({ receive }) => receive((event) => void told.push(event as never)));
   const eni = eniMachine.provide({
     actors: {
+      awaitTurn: fromPromise(async () => at(undefined)),
+      seekDevice: fromPromise(async () => at(undefined)),
       describeEni: fromPromise(async () => at(recalled().eni)),
       recall: fromPromise(async () => at(recalled())),
       setUpEni: fromPromise(async () => at({ ifindex: 3, name: 'eth1', routeTable: 1003 })),

@@ -15,6 +15,12 @@
  * served meanwhile. And what nobody waits for at all goes last (`background`): behind every other call, at a pace at which the looks of
  * all nodes take a quarter of what the account has, and only when no call was refused for a while; but it goes once in ten minutes.
  *
+ * A fleet that scales out is another matter: pods wait, so that nothing is to be put off by chance. Before calls that make something (`isMaking`) a
+ * node asks how many nodes want the like at this moment (`crowd`); when those would use up a minute together, each begins at a moment drawn from
+ * as long as one call of all of them takes, and keeps its place from then on: as many places as there are calls, so that few are refused, and
+ * whoever is draws another place. Where nobody knows the crowd, the first refusal tells that it is the fleet. A place is one of all these APIs: a fleet that
+ * is refused one of them is about to be refused the others.
+ *
  * A call that the credentials may not make is answered here for a while with what the cloud said, since only a person can change that.
  * Source: ECS "API throttling": counted per account, region and API; throttled in one minute, allowed again in the next.
  */
@@ -43,7 +49,14 @@ const BACKGROUND_SHARE = 1 / 4;
 /** After a refusal others need the calls more, for so long; and for how long they may need them at most. */
 const BACKGROUND_CALM_MS = 3 * MINUTE_MS;
 const BACKGROUND_MAX_MS = 10 * MINUTE_MS;
+/** What makes an ENI or its addresses, of which one node needs a few at once: two of one API when it is about to be full. */
+const isMaking = (api: CloudApi): boolean => api.startsWith('Create') || api.startsWith('Assign');
+const MAKING_CALLS = 2;
+/** How long a crowd is known. */
+const CROWD_MS = 30_000;
 const FORBIDDEN_MS = 60_000;
+/** A turn that nobody makes use of is lost after so long. */
+const RESERVED_MS = 5_000;
 /** Things a node may not do, remembered at most. */
 const FORBIDDEN_MAX = 256;
 
@@ -62,6 +75,8 @@ export type CallTurnsOptions = {
   readonly fraction?: () => number;
   /** How many nodes share the account's limits, as far as is known; default: one. */
   readonly fleet?: () => number;
+  /** How many of them want addresses at this moment; null: nobody knows. Never rejects. Default: nobody does. */
+  readonly crowd?: (signal: AbortSignal) => Promise<number | null>;
   /** Of the same time as `nowMs`. */
   readonly timers?: TurnTimers;
 };
@@ -88,8 +103,10 @@ type Api = {
   throttles: number;
   /** Calls that were answered in this minute of the cloud. */
   minute: { readonly nth: number; answered: number };
-  /** Calls a minute that it takes of what all nodes share; null: nobody was refused lately. */
-  share: { perMinute: number; refusedMs: number; nextMs: number } | null;
+  /** Makes something: it keeps its place in a crowd. */
+  readonly isMaking: boolean;
+  /** Calls a minute that it takes of what all nodes share; null: nobody was refused lately, and there is no crowd. `placed`: it keeps its place. */
+  share: { perMinute: number; refusedMs: number; nextMs: number; readonly placed?: true } | null;
   /** Those who wait, by caller; the caller at the front is next. */
   readonly waiting: Map<string, Waiter[]>;
   /** Those for whom nobody waits, and when the next of them may go. */
@@ -110,10 +127,15 @@ export class CallTurns {
   readonly #apis = new Map<CloudApi, Api>();
   readonly #forbidden = new Map<string, { readonly untilMs: number; readonly error: CloudError }>();
   readonly #fleet: () => number;
+  /** Nodes that want addresses, as was asked last; and the question under way. */
+  #crowd: { readonly nodes: number | null; readonly atMs: number } = { nodes: null, atMs: -Infinity };
+  #asking: Promise<void> | null = null;
   readonly #startMs: number;
   /** Where in the time that all nodes need this one begins; of all APIs alike, since it needs them all. */
   readonly #place: number;
   #hurried = false;
+  /** Calls that have had their turn and are about to be made, by API and caller: since when. */
+  readonly #reserved = new Map<string, readonly number[]>();
   /** When a call of any API was refused last. */
   #refusedMs = -Infinity;
 
@@ -145,7 +167,9 @@ export class CallTurns {
   async take({ api, who, background = false }: Turn, signal: AbortSignal): Promise<void> {
     const forbidden = this.#forbidden.get(`${api} ${who}`);
     if (forbidden !== undefined && this.#nowMs() < forbidden.untilMs) throw forbidden.error;
+    if (this.#isReserved(`${api} ${who}`)) return;
     const state = this.#state(api);
+    if (state.isMaking && this.#togetherMs(state.perMinute) > 0) await this.#joinCrowd(state);
     await new Promise<void>((resolve, reject) => {
       const cancel = () => {
         state.background = state.background.filter((one) => one !== waiter);
@@ -171,11 +195,20 @@ export class CallTurns {
     });
   }
 
+  /** As `take`, for a call that is made soon after: what it asks for may be settled then. */
+  async reserve(turn: Turn, signal: AbortSignal): Promise<void> {
+    await this.take(turn, signal);
+    const nowMs = this.#nowMs();
+    for (const call of this.#reserved.keys()) this.#reserve(call, this.#reservedFor(call));
+    const call = `${turn.api} ${turn.who}`;
+    this.#reserve(call, [...this.#reservedFor(call), nowMs]);
+  }
+
   done(api: CloudApi, who: string): void {
     const state = this.#state(api);
     state.throttles = 0;
     this.#minuteOf(state).answered += 1;
-    if (state.share !== null) state.share.perMinute *= SHARE_AFTER_ANSWER;
+    if (state.share !== null && state.share.placed !== true) state.share.perMinute *= SHARE_AFTER_ANSWER;
     this.#forbidden.delete(`${api} ${who}`);
   }
 
@@ -185,12 +218,20 @@ export class CallTurns {
     this.#refusedMs = nowMs;
     // Those that were under way together are one occasion.
     if (nowMs < state.restUntilMs) return;
+    if (state.isMaking && this.#togetherMs(state.perMinute) > 0) {
+      // Whoever was refused without a crowd does not know it.
+      const nodes = (state.share === null ? null : this.#crowd.nodes) ?? this.#fleet();
+      for (const one of this.#apis.values())
+        if (one === state || one.share === null) this.#takePlace(one, nodes, this.#nextMinuteMs());
+      state.throttles += 1;
+      state.restUntilMs = state.share?.nextMs ?? nowMs;
+      return;
+    }
     const perMinute = this.#shareAfterRefusal(state, nowMs);
-    const untilNextMinuteMs = this.#minuteMs - (this.#wallMs() % this.#minuteMs);
     const minutes = this.#isSpread(state) && perMinute > 1 ? 1 / 2 : 1 / Math.min(1, perMinute);
     const partMs = this.#fraction() * minutes * this.#minuteMs;
     state.throttles += 1;
-    state.restUntilMs = nowMs + untilNextMinuteMs + partMs;
+    state.restUntilMs = this.#nextMinuteMs() + partMs;
     state.share = { perMinute, refusedMs: nowMs, nextMs: state.restUntilMs };
     state.tokens = Math.min(state.tokens, 1);
     state.atMs = state.restUntilMs;
@@ -211,6 +252,22 @@ export class CallTurns {
       .map(([api, { throttles, restUntilMs }]) => ({ api, times: throttles, forMs: Math.ceil(restUntilMs - nowMs) }));
   }
 
+  #isReserved(call: string): boolean {
+    const [first, ...others] = this.#reservedFor(call);
+    this.#reserve(call, others);
+    return first !== undefined;
+  }
+
+  #reservedFor(call: string): readonly number[] {
+    const sinceMs = this.#nowMs() - this.#scaled(RESERVED_MS);
+    return (this.#reserved.get(call) ?? []).filter((atMs) => atMs > sinceMs);
+  }
+
+  #reserve(call: string, since: readonly number[]): void {
+    if (since.length === 0) this.#reserved.delete(call);
+    else this.#reserved.set(call, since);
+  }
+
   #scaled(ms: number): number {
     return (ms * this.#minuteMs) / MINUTE_MS;
   }
@@ -224,6 +281,7 @@ export class CallTurns {
     }
     const state: Api = {
       isLook: api.startsWith('Describe'),
+      isMaking: isMaking(api),
       ...{ perMinute, tokens: sizeOf(perMinute), atMs: this.#nowMs(), restUntilMs: -Infinity, throttles: 0 },
       ...{ minute: { nth: 0, answered: 0 }, share: null, waiting: new Map(), timer: null },
       ...{ background: [], backgroundMs: -Infinity },
@@ -235,6 +293,38 @@ export class CallTurns {
     return state;
   }
 
+  #nextMinuteMs(): number {
+    return this.#nowMs() + this.#minuteMs - (this.#wallMs() % this.#minuteMs);
+  }
+
+  /** What is wanted by so many nodes is had by each in its place, unless a minute is enough for all. */
+  async #joinCrowd(state: Api): Promise<void> {
+    const { crowd } = this.#options;
+    if (crowd === undefined) return;
+    if (this.#nowMs() - this.#crowd.atMs >= this.#scaled(CROWD_MS)) {
+      // Whoever is given up does not take the answer from the others.
+      this.#asking ??= crowd(new AbortController().signal).then((nodes) => {
+        this.#asking = null;
+        this.#crowd = { nodes, atMs: this.#nowMs() };
+      });
+      await this.#asking;
+    }
+    const { nodes } = this.#crowd;
+    if (nodes === null) return;
+    if (nodes * MAKING_CALLS <= state.perMinute) {
+      if (state.throttles === 0) state.share = null;
+    } else if (state.share === null) this.#takePlace(state, nodes, this.#nowMs());
+  }
+
+  /** A place within the time in which all who want the like make one call each. */
+  #takePlace(state: Api, nodes: number, fromMs: number): void {
+    if (!state.isMaking) return;
+    const gapMs = (nodes / state.perMinute) * this.#minuteMs;
+    const nextMs = fromMs + this.#fraction() * gapMs;
+    state.share = { perMinute: state.perMinute / nodes, refusedMs: this.#nowMs(), nextMs, placed: true };
+    this.#serve(state);
+  }
+
   #shareAfterRefusal(state: Api, nowMs: number): number {
     const { answered } = this.#minuteOf(state);
     const first = answered === 0 ? FIRST_SHARE : SHARE_AFTER_REFUSAL * answered;
@@ -242,7 +332,8 @@ export class CallTurns {
     return Math.max(LEAST_SHARE, SHARE_AFTER_REFUSAL * this.#shareNow(state.share, nowMs));
   }
 
-  #shareNow({ perMinute, refusedMs }: NonNullable<Api['share']>, nowMs: number): number {
+  #shareNow({ perMinute, refusedMs, placed }: NonNullable<Api['share']>, nowMs: number): number {
+    if (placed === true) return perMinute;
     return perMinute * SHARE_AFTER_MINUTE ** ((nowMs - refusedMs) / this.#minuteMs);
   }
 
@@ -298,7 +389,11 @@ export class CallTurns {
   }
 
   #later(state: Api, waitMs: number): void {
-    state.timer = this.#timers.setTimeout(() => this.#serve(state), Math.ceil(waitMs));
+    const againMs = this.#scaled(CROWD_MS);
+    const asks =
+      state.isMaking && state.share?.placed === true && waitMs > againMs && this.#options.crowd !== undefined;
+    const goOn = asks ? () => void this.#joinCrowd(state).then(() => this.#serve(state)) : () => this.#serve(state);
+    state.timer = this.#timers.setTimeout(goOn, Math.ceil(asks ? againMs : waitMs));
   }
 
   /** The time in which every node may make one call that nobody waits for. */
@@ -341,8 +436,10 @@ export class CallTurns {
     state.atMs = nowMs;
     if (state.tokens < 1) return (1 - state.tokens) / perMs;
     state.tokens -= 1;
-    if (state.share !== null)
-      state.share.nextMs = nowMs + (this.#minuteMs / this.#shareNow(state.share, nowMs)) * (0.5 + this.#fraction());
+    if (state.share !== null) {
+      const gapMs = this.#minuteMs / this.#shareNow(state.share, nowMs);
+      state.share.nextMs = nowMs + gapMs * (state.share.placed === true ? 1 : 0.5 + this.#fraction());
+    }
     return 0;
   }
 }

@@ -40,6 +40,7 @@ import type { SecurityGroup, SecurityGroups } from '../../ports/security-groups.
 import { CallTurns, type RateOverrides } from './call-turns.ts';
 import { ClockSkew } from './clock-skew.ts';
 import { canonical, cloudEni } from './cloud-eni.ts';
+import { TURNED_API } from './in-turn.ts';
 import { type OnCall, type RpcClient, rpcClient } from './rpc-client.ts';
 
 /** Source: DescribeNetworkInterfaces, MaxResults at most 500. Terway pages alike. */
@@ -138,6 +139,7 @@ export function ecsCloud(options: EcsOptions): EcsCloud {
   return {
     keptAs: 'type',
     hurry: () => turns.hurry(),
+    turn: (call, who, background, signal) => turns.reserve({ api: TURNED_API[call], who, background }, signal),
 
     async instanceLimits(instanceType, signal): Promise<InstanceLimits> {
       const action = 'DescribeInstanceTypes';

@@ -6,12 +6,12 @@
  */
 import type { CloudApi } from '../../core/api-rates.ts';
 import { cloudActionOf } from '../../core/cloud-errors.ts';
-import { CloudError } from '../../ports/cloud.ts';
+import { CloudError, type TurnedCall } from '../../ports/cloud.ts';
 import type { CallTurns, Turn } from './call-turns.ts';
 
 const LOOK_TRIES = 3;
 
-export type Turns = Pick<CallTurns, 'take' | 'done' | 'throttled'>;
+export type Turns = Pick<CallTurns, 'take' | 'reserve' | 'done' | 'throttled'>;
 
 /** One attempt. Rejects as `take` and `once` do. */
 export async function inTurn<T>(
@@ -38,6 +38,13 @@ export async function unlessThrottled<T>(turns: Turns, api: CloudApi, attempt: (
     }
   }
 }
+
+/** By what name the cloud counts the calls that may wait before it is settled what they ask for. */
+export const TURNED_API = {
+  createEni: 'CreateNetworkInterface',
+  assignIpv4: 'AssignPrivateIpAddresses',
+  assignIpv6: 'AssignIpv6Addresses',
+} as const satisfies Readonly<Record<TurnedCall, CloudApi>>;
 
 const isThrottled = (thrown: unknown): boolean =>
   thrown instanceof CloudError && thrown.cloudCode !== '' && cloudActionOf(thrown.cloudCode) === 'slowDown';

@@ -1,7 +1,7 @@
 import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import t from 'tap';
-import { CallTurns } from '../../../src/adapters/ecs/call-turns.ts';
+import { CallTurns, type CallTurnsOptions } from '../../../src/adapters/ecs/call-turns.ts';
 import { apiRates, type CloudApi } from '../../../src/core/api-rates.ts';
 import { CloudError } from '../../../src/ports/cloud.ts';
 import { Seeded } from '../../../src/simulation/seeded.ts';
@@ -184,7 +184,7 @@ t.test('turns: what is forbidden is answered with the cloud’s word for a while
 });
 
 /** On virtual time; each node's chance is its own. */
-function fleetOf(nodes: number, fleet: number) {
+function fleetOf(nodes: number, fleet: number, more: Partial<CallTurnsOptions> = {}) {
   const clock = new VirtualClock(600_000_000);
   const all = Array.from({ length: nodes }, (_, nth) => {
     const chance = new Seeded(1, `fleet ${nth}`);
@@ -193,7 +193,7 @@ function fleetOf(nodes: number, fleet: number) {
       clearTimeout: (timer: unknown) => clock.cancel(timer as ReturnType<VirtualClock['after']>),
     };
     const of = { nowMs: clock.nowMs, wallMs: clock.nowMs, fraction: () => chance.fraction(), timers };
-    return new CallTurns({ rateLimits: {}, fleet: () => fleet, ...of });
+    return new CallTurns({ rateLimits: {}, fleet: () => fleet, ...of, ...more });
   });
   const goOn = async (ms: number): Promise<void> => {
     const endMs = clock.nowMs() + ms;
@@ -203,7 +203,7 @@ function fleetOf(nodes: number, fleet: number) {
   const startMs = clock.nowMs();
   const left: number[] = [];
   const note = (): void => void left.push(clock.nowMs() - startMs);
-  return { all, goOn, left, note };
+  return { all, clock, goOn, left, note };
 }
 const LOOK = 'DescribeNetworkInterfaces';
 
@@ -294,4 +294,108 @@ t.test('turns: addresses that were to be kept idle are had at once when somebody
   turns.hurry();
   await goOn(2_000);
   t.equal(left.length, 1);
+});
+
+t.test(
+  'turns: a call that had its turn before it was settled what it asks for waits no more, once and soon',
+  async (t) => {
+    const { all, goOn, left, note } = fleetOf(1, 1);
+    const [turns] = all;
+    if (turns === undefined) throw new Error('no node');
+    const turn = { api: 'CreateNetworkInterface', who: 'vsw-1' } as const;
+    const used = apiRates.CreateNetworkInterface;
+    // Two of one name are two turns.
+    await Promise.all([turns.reserve(turn, never), turns.reserve(turn, never)]);
+    for (let calls = 0; calls < used; calls += 1) void turns.take(turn, never).then(note);
+    await goOn(1);
+    const atOnce = left.length;
+    const { all: others, left: theirs, note: noteTheirs, goOn: goOnThere } = fleetOf(1, 1);
+    for (let calls = 0; calls < used; calls += 1) void others[0]?.take(turn, never).then(noteTheirs);
+    await goOnThere(1);
+    t.equal(atOnce, theirs.length, 'the two that were reserved were drawn, and cost nothing again');
+    await turns.reserve({ ...turn, api: 'AssignIpv6Addresses' }, never);
+    await goOn(6_000);
+    for (let calls = 0; calls < used; calls += 1)
+      void turns.take({ ...turn, api: 'AssignIpv6Addresses' }, never).then(note);
+    const before = left.length;
+    await goOn(1);
+    t.ok(left.length - before <= apiRates.AssignIpv6Addresses / 60 + 30, 'one that nobody made use of is lost');
+  },
+);
+
+/** All nodes of a fleet scale out at once: each makes so many calls of two APIs, one after the other. Per minute the cloud takes what it takes. */
+async function scaledOut(nodes: number, crowd: ((signal: AbortSignal) => Promise<number | null>) | null) {
+  const apis = { CreateNetworkInterface: 3, AssignPrivateIpAddresses: 2 } as const;
+  const limits: Record<string, number> = { CreateNetworkInterface: nodes / 2, AssignPrivateIpAddresses: nodes / 2 };
+  const { all, clock, goOn } = fleetOf(nodes, nodes, { rateLimits: limits, ...(crowd === null ? {} : { crowd }) });
+  const used = new Map<string, number>();
+  const startMs = clock.nowMs();
+  let [done, refused, lastMs] = [0, 0, 0];
+  for (const turns of all)
+    for (const [api, calls] of Object.entries(apis) as [keyof typeof apis, number][])
+      for (let call = 0; call < calls; call += 1)
+        void (async () => {
+          for (;;) {
+            await turns.take({ api, who: `${call}` }, never);
+            const minute = `${api} ${Math.floor(clock.nowMs() / 60_000)}`;
+            used.set(minute, (used.get(minute) ?? 0) + 1);
+            if ((used.get(minute) ?? 0) <= (limits[api] ?? 0)) break;
+            refused += 1;
+            turns.throttled(api);
+          }
+          turns.done(api, `${call}`);
+          done += 1;
+          if (done <= 0.99 * 5 * nodes) lastMs = clock.nowMs() - startMs;
+        })();
+  for (let minute = 0; minute < 40 && done < 5 * nodes; minute += 1) await goOn(60_000);
+  return { done, refused, minutes: lastMs / 60_000 };
+}
+
+t.test('turns: a crowd that is known shares the minutes that all need, and is seldom refused', async (t) => {
+  const nodes = 200;
+  let asked = 0;
+  const known = await scaledOut(nodes, async () => {
+    asked += 1;
+    return nodes;
+  });
+  t.equal(known.done, 5 * nodes);
+  t.ok(known.minutes < 1.3 * 6, `99 % done after ${known.minutes.toFixed(1)} minutes, where six are the least`);
+  t.ok(known.refused < 0.05 * known.done, `${known.refused} refused`);
+  t.ok(asked < 20 * nodes, `${asked} questions to the API server, one in half a minute and node at most`);
+  const unknown = await scaledOut(nodes, async () => null);
+  t.equal(unknown.done, 5 * nodes);
+  t.ok(unknown.minutes < 2 * 6, `${unknown.minutes.toFixed(1)} minutes where nobody knows the crowd`);
+  t.ok(unknown.refused > known.refused, 'the first refusal has to tell it');
+  // Whoever was refused one of them does not try the others: each is refused what it had asked for together, and hardly more.
+  t.ok(unknown.refused < 5.5 * nodes, `${unknown.refused} refused`);
+});
+
+t.test('turns: a few among many wait for nobody, nor does a small fleet ask', async (t) => {
+  let asked = 0;
+  const crowd = async () => {
+    asked += 1;
+    return 3;
+  };
+  const few = fleetOf(3, 1_000, { crowd });
+  for (const turns of few.all)
+    for (const who of ['a', 'b', 'c']) void turns.take({ api: 'CreateNetworkInterface', who }, never).then(few.note);
+  await few.goOn(1);
+  t.equal(few.left.length, 9);
+  t.equal(asked, 3, 'one question a node');
+  const small = fleetOf(3, 3, { crowd });
+  for (const turns of small.all) void turns.take({ api: 'CreateNetworkInterface', who: '' }, never).then(small.note);
+  await small.goOn(1);
+  t.equal(small.left.length, 3);
+  t.equal(asked, 3);
+});
+
+t.test('turns: who waits in a crowd goes at once when it is over', async (t) => {
+  const crowd = { nodes: 1_000 };
+  const { all, goOn, left, note } = fleetOf(20, 1_000, { crowd: async () => crowd.nodes });
+  for (const turns of all) void turns.take({ api: 'AssignPrivateIpAddresses', who: '' }, never).then(note);
+  await goOn(10_000);
+  t.ok(left.length < 6, 'their places are in two and a half minutes');
+  crowd.nodes = 20;
+  await goOn(31_000);
+  t.equal(left.length, 20);
 });
