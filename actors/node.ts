@@ -3,7 +3,7 @@
  *
  * Everything below it is driven by events; this file only starts the root, turns calls into messages and answers into results.
  */
-import { type AnyActorRef, createActor, fromPromise, type InspectionEvent } from 'xstate';
+import { type AnyActorRef, type AnyStateMachine, createActor, fromPromise, type InspectionEvent } from 'xstate';
 import { EnactorError, type Failure, failureOf } from '../src/core/errors.ts';
 import type { Lease } from '../src/core/lease.ts';
 import type { NodeFacts } from '../src/core/node-facts.ts';
@@ -34,6 +34,7 @@ import { entersFromOutside, Inputs } from './inputs.ts';
 import { Intents } from './intents.ts';
 import { kernelKeeperLogic } from './kernel-keeper.ts';
 import { leaseLogic } from './lease.ts';
+import { lightSteps } from './light-steps.ts';
 import { knownEnisOf, livingIn, ownedIn, rememberedIn } from './living.ts';
 import { lookLogic } from './look.ts';
 import { manyChildren } from './many-children.ts';
@@ -133,20 +134,20 @@ export function startNode({
 
   const startMs = clock.nowMs();
   const instant: Instant = { nowMs: startMs };
-  const ofSandbox = timed(
+  const chart = <Logic extends AnyStateMachine>(logic: Logic): Logic => timed(lightSteps(logic), instant);
+  const ofSandbox = chart(
     leaseLogic(
       ports,
       () => settings().coolDownMs,
       () => bootId,
     ),
-    instant,
   );
   const told = new Told(ports, intents);
   const looks = new SharedLooks({
     ...{ ...ports, known: () => knownEnisOf(root) },
     keptMs: () => SHOWN_BEFORE_MAX * settings().cloudPeriodMs,
   });
-  const eni = timed(eniLogic({ ...ports, settings, facts, intents, looks, delays }), instant);
+  const eni = chart(eniLogic({ ...ports, settings, facts, intents, looks, delays }));
   const survey = surveyLogic({ ...ports, facts });
   const collector = garbageCollectorLogic({
     ...ports,
@@ -166,9 +167,12 @@ export function startNode({
       quiet: fromPromise(async ({ signal }) => {
         while (replies.size > 0 && !signal.aborted) await delay(DRAIN_POLL_MS);
       }),
-      leases: timed(endsByKind(manyChildren(leasesMachine.provide({ actors: { lease: ofSandbox } }))), instant),
-      eniFactory: timed(eniFactoryMachine.provide({ actors: { eni, survey } }), instant),
-      idlePool: timed(idlePoolMachine, instant),
+      leases: timed(
+        endsByKind(manyChildren(lightSteps(leasesMachine.provide({ actors: { lease: ofSandbox } })))),
+        instant,
+      ),
+      eniFactory: chart(eniFactoryMachine.provide({ actors: { eni, survey } })),
+      idlePool: chart(idlePoolMachine),
       garbageCollector: timed(collector, instant),
       cloudKeeper: timed(
         cloudKeeperLogic({
@@ -184,7 +188,7 @@ export function startNode({
       ),
     },
   });
-  const root = createActor(timed(logic, instant), {
+  const root = createActor(chart(logic), {
     input: { settings: atStart, token: entropy.token().slice(0, 40) },
     ...(timers === undefined ? {} : { clock: timers }),
     inspect: (event) => {

@@ -129,6 +129,8 @@ export type EniContext = EniPlan & {
   readonly unseen: number;
   /** Messages of the factory so far. */
   readonly heard: number;
+  /** When it wakes up for the next address that has rested; null: that is not to be. */
+  readonly restAtMs: number | null;
   /** The latest instant that anything told of. */
   readonly nowMs: number;
 };
@@ -162,6 +164,8 @@ function revivedContext(fresh: EniContext, { dead, eniId, promised, heard, failu
     unseen: 0,
     failures: known.failures + 1,
     lastFailure: failure,
+    // Its timer went with it.
+    restAtMs: null,
     heard,
     nowMs: Math.max(known.nowMs, fresh.nowMs),
   };
@@ -210,6 +214,7 @@ function freshContext({
     lastFailure: null,
     unseen: 0,
     heard: 0,
+    restAtMs: null,
     nowMs,
   };
 }
@@ -229,6 +234,7 @@ function originOf(existing: CloudEni | null, book: AddressBook, begun: Intent['k
 /** What the factory may know. */
 export function summaryOf(context: EniContext): EniSummary {
   const { slot, phase, eniId, vSwitchId, ours, limit, heard, lastFailure } = context;
+  const counts = countsIn(context);
   return {
     slot,
     phase,
@@ -236,19 +242,24 @@ export function summaryOf(context: EniContext): EniSummary {
     vSwitchId,
     ours,
     limit,
-    counts: countsIn(context),
+    counts,
     sheddable: sheddable(context.book),
     arriving: context.arriving + context.growBy,
     queued: queueLength(context),
     ...(isOwn(context) && { own: true as const }),
-    reserved: context.book
-      .filter((entry) => entry.state === 'reserved')
-      .map(({ pod, atMs }) => ({ pod: pod ?? '', untilMs: atMs }))
-      .sort((a, b) => a.untilMs - b.untilMs),
+    reserved: counts.reserved === 0 ? nobodys : reservedIn(context.book),
     heard,
     lastFailure,
   };
 }
+
+const nobodys: NonNullable<EniSummary['reserved']> = [];
+
+const reservedIn = (book: AddressBook): NonNullable<EniSummary['reserved']> =>
+  book
+    .filter((entry) => entry.state === 'reserved')
+    .map(({ pod, atMs }) => ({ pod: pod ?? '', untilMs: atMs }))
+    .sort((a, b) => a.untilMs - b.untilMs);
 
 /** The name of the next call: the same one as long as nothing has started a new one. */
 export function tokenOf(context: EniContext): string {

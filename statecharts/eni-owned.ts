@@ -7,6 +7,7 @@ import {
   type AddressBook,
   added,
   type Counts,
+  chosenFor,
   countsOf,
   type Entry,
   type Held,
@@ -171,6 +172,19 @@ export function offeredAll(own: Owner, request: Parameters<typeof offered>[1]) {
   return { address: offer.address, ...(ours ? halvesLeaving(left, own.nowMs) : { book: left.book, halves }) };
 }
 
+/** Whether `offeredFrom` would promise one. */
+export function hasFor(
+  { dual, book }: Owner,
+  pod: string,
+  alsoCooling: boolean,
+  alsoReserved: boolean = false,
+): boolean {
+  const whole = dual ? book.filter((entry) => !isHalfCooling(entry)) : book;
+  return chosenFor(whole, pod, alsoCooling, alsoReserved) !== null;
+}
+
+const isHalfCooling = ({ state, address }: Entry): boolean => state === 'cooling' && address.ipv6 === null;
+
 /** Promises an address, as `offered` does for a book alone: one that lacks its other half is never promised. */
 export function offeredFrom(
   { dual, book }: Owner,
@@ -178,7 +192,7 @@ export function offeredFrom(
   alsoCooling: boolean,
   alsoReserved: boolean = false,
 ) {
-  const lacking = dual ? book.filter(({ state, address }) => state === 'cooling' && address.ipv6 === null) : [];
+  const lacking = dual ? book.filter(isHalfCooling) : [];
   if (lacking.length === 0) return offered(book, request, alsoCooling, alsoReserved);
   const offer = offered(
     book.filter((entry) => !lacking.includes(entry)),

@@ -31,6 +31,7 @@ import {
   afterCreate,
   afterReport,
   askNext,
+  hasFor,
   isOwn,
   offeredAll,
   offeredFrom,
@@ -153,7 +154,7 @@ export const eniSetup = setup({
       context.device !== null &&
       !isOwn(context) &&
       (context.queue.length === 0 || reservedFor(context.book, event.pod) !== null) &&
-      offeredFrom(context, event, event.alsoCooling, event.alsoReserved) !== null,
+      hasFor(context, event.pod, event.alsoCooling, event.alsoReserved),
     canOfferAll: ({ context, event }) =>
       event.type === 'assign' &&
       event.ownEni === true &&
@@ -287,7 +288,7 @@ export const eniSetup = setup({
     report: enqueueActions(({ context, enqueue }) => enqueue.sendParent(changed(context))),
     /** Promises addresses to the queue, oldest request first, as far as they go; whoever has one kept for it waits for nobody. */
     serve: enqueueActions(({ context, enqueue }) => {
-      if (context.device === null || context.phase === 'leaving') return;
+      if (context.queue.length === 0 || context.device === null || context.phase === 'leaving') return;
       let { book, halves } = context;
       const queue = context.queue.filter((request) => {
         if (isTaken(book)) return true;
@@ -340,10 +341,12 @@ export const eniSetup = setup({
       const { requestId } = event;
       enqueue.sendParent({ type: 'ipResult', requestId, slot: context.slot, ok: false, failure: whyNot(context) });
     }),
-    /** Wakes up when the next cooling address has rested. */
-    armRest: enqueueActions(({ context, enqueue }) => {
-      enqueue.cancel('rest');
+    /** Wakes up when the next cooling address has rested. A timer that is set for the same instant stays. */
+    armRest: enqueueActions(({ context, event, enqueue }) => {
       const atMs = nextRestMs(context.book);
+      if (atMs === context.restAtMs && event.type !== 'rest') return;
+      enqueue.assign({ restAtMs: atMs });
+      enqueue.cancel('rest');
       if (atMs !== null)
         enqueue.raise({ type: 'rest', atMs }, { id: 'rest', delay: Math.max(0, atMs - context.nowMs) });
     }),

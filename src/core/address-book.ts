@@ -110,6 +110,14 @@ export function added(book: AddressBook, ips: readonly string[], nowMs: number):
 
 const ends = (entry: Entry): boolean => entry.state === 'cooling' || entry.state === 'reserved';
 
+/** With this one in the place of the one at `index`; null: with none there. */
+function put(book: AddressBook, index: number, entry: Entry | null): AddressBook {
+  const after = book.slice();
+  if (entry === null) after.splice(index, 1);
+  else after[index] = entry;
+  return after;
+}
+
 /** Cooling and reserved addresses whose time has come are idle again. */
 export function rested(book: AddressBook, nowMs: number): AddressBook {
   if (!book.some((entry) => ends(entry) && entry.atMs <= nowMs)) return book;
@@ -118,8 +126,9 @@ export function rested(book: AddressBook, nowMs: number): AddressBook {
 
 /** When the next cooling or reserved address becomes idle; null when there is none. */
 export function nextRestMs(book: AddressBook): number | null {
-  const endMs = book.filter(ends).map((entry) => entry.atMs);
-  return endMs.length === 0 ? null : Math.min(...endMs);
+  let first: number | null = null;
+  for (const entry of book) if (ends(entry) && (first === null || entry.atMs < first)) first = entry.atMs;
+  return first;
 }
 
 /**
@@ -133,23 +142,34 @@ export function offered(
   alsoCooling: boolean,
   alsoReserved: boolean = false,
 ): { readonly book: AddressBook; readonly address: Address } | null {
-  const oldest = (state: AddressState): Entry | null =>
-    book
-      .filter((entry) => entry.state === state)
-      .reduce<Entry | null>((best, entry) => (best === null || entry.atMs < best.atMs ? entry : best), null);
-  const own = reservedFor(book, request.pod);
-  const chosen =
-    own ?? oldest('idle') ?? (alsoCooling ? oldest('cooling') : null) ?? (alsoReserved ? oldest('reserved') : null);
-  if (chosen === null) return null;
+  const entry = chosenFor(book, request.pod, alsoCooling, alsoReserved);
+  if (entry === null) return null;
   const { requestId, sandbox, pod } = request;
-  return {
-    address: chosen.address,
-    book: book.map((entry) => {
-      if (entry !== chosen) return entry;
-      const back = own !== null ? { reservedUntilMs: own.atMs } : entry.state === 'idle' ? {} : { before: entry };
-      return { ...entry, state: 'offered', requestId, sandbox, pod, ...back };
-    }),
-  };
+  const isOwn = entry.state === 'reserved' && entry.pod === pod;
+  const back = isOwn ? { reservedUntilMs: entry.atMs } : entry.state === 'idle' ? {} : { before: entry };
+  const offer: Entry = { ...entry, state: 'offered', requestId, sandbox, pod, ...back };
+  return { address: entry.address, book: put(book, book.indexOf(entry), offer) };
+}
+
+/** Which one `offered` would promise. */
+export function chosenFor(
+  book: AddressBook,
+  pod: string,
+  alsoCooling: boolean,
+  alsoReserved: boolean = false,
+): Entry | null {
+  return (
+    reservedFor(book, pod) ??
+    oldest(book, 'idle') ??
+    (alsoCooling ? oldest(book, 'cooling') : null) ??
+    (alsoReserved ? oldest(book, 'reserved') : null)
+  );
+}
+
+function oldest(book: AddressBook, state: AddressState): Entry | null {
+  let best: Entry | null = null;
+  for (const entry of book) if (entry.state === state && (best === null || entry.atMs < best.atMs)) best = entry;
+  return best;
 }
 
 /** The address that is kept for this pod, of several the one that it had last; null when none is. */
@@ -163,11 +183,14 @@ export function reservedFor(book: AddressBook, pod: string): Entry | null {
 
 /** The offer is on disk. A request that is unknown changes nothing; an address that the cloud lost meanwhile stays invalid. */
 export function bound(book: AddressBook, requestId: string): AddressBook {
-  return book.map((entry) => {
-    if (entry.requestId !== requestId) return entry;
-    const { reservedUntilMs: _, before: __, ...own } = entry;
-    return { ...own, state: own.state === 'offered' ? 'bound' : own.state, requestId: null };
-  });
+  const index = book.findIndex((entry) => entry.requestId === requestId);
+  const entry = book[index];
+  if (entry === undefined) return book;
+  const state = entry.state === 'offered' ? 'bound' : entry.state;
+  if (entry.reservedUntilMs === undefined && entry.before === undefined)
+    return put(book, index, { ...entry, state, requestId: null });
+  const { reservedUntilMs: _, before: __, ...own } = entry;
+  return put(book, index, { ...own, state, requestId: null });
 }
 
 /**
@@ -191,14 +214,13 @@ export function freed(
   coolUntilMs: number,
   reservedUntilMs: number | null = null,
 ): AddressBook {
-  return book.flatMap((entry) => {
-    if (entry.address.ipv4 !== ipv4) return [entry];
-    if (entry.state === 'invalid') return [];
-    if (entry.state !== 'bound') return [entry];
-    const { ownEni: _, ...own } = entry;
-    if (reservedUntilMs !== null) return [{ ...own, state: 'reserved' as const, atMs: reservedUntilMs }];
-    return [{ ...idle(entry, coolUntilMs), state: 'cooling' as const }];
-  });
+  const index = book.findIndex((entry) => entry.address.ipv4 === ipv4);
+  const entry = book[index];
+  if (entry?.state === 'invalid') return put(book, index, null);
+  if (entry?.state !== 'bound') return book;
+  const { ownEni: _, ...own } = entry;
+  if (reservedUntilMs !== null) return put(book, index, { ...own, state: 'reserved', atMs: reservedUntilMs });
+  return put(book, index, { ...idle(entry, coolUntilMs), state: 'cooling' });
 }
 
 /** A reservation ends before its time. */
@@ -231,7 +253,9 @@ export function leavingOf(book: AddressBook, ips: readonly string[]): AddressBoo
 
 /** Idle addresses that `leaving` could choose from. */
 export function sheddable(book: AddressBook): number {
-  return book.filter((entry) => entry.state === 'idle' && !entry.primary).length;
+  let count = 0;
+  for (const { state, primary } of book) if (state === 'idle' && !primary) count += 1;
+  return count;
 }
 
 export function leavingIps(book: AddressBook): readonly string[] {

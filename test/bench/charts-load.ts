@@ -3,9 +3,10 @@
  *
  * The ENI holds thirty addresses, all with pods. `unreported` events change what it knows and tell nobody; `reported` ones are a pod's going and
  * another's coming (freed, assign, bind: each changes the book, and the factory hears of it). Its parent is as small as can be, so that the
- * factory's own work does not count. Sides take turns; what it prints are events a second by round.
+ * factory's own work does not count; the ENI's steps are as light as the daemon's are (actors/node.ts). Sides take turns; what it prints are events a second by round.
  */
 import { createActor, createMachine, fromPromise, setup } from 'xstate';
+import { lightSteps } from '../../actors/light-steps.ts';
 import { eniTimesOf } from '../../src/core/eni-times.ts';
 import { defaultSettings } from '../../src/core/settings.ts';
 import type { EniDevice } from '../../src/ports/kernel.ts';
@@ -56,9 +57,11 @@ const input: EniInput = {
 };
 
 const device: EniDevice = { ifindex: 7, name: 'eth1', routeTable: 1001 };
-const eni = eniMachine.provide({
-  actors: { setUpEni: fromPromise(async (): Promise<At<EniDevice>> => ({ atMs: NOW_MS, value: device })) },
-});
+const eni = lightSteps(
+  eniMachine.provide({
+    actors: { setUpEni: fromPromise(async (): Promise<At<EniDevice>> => ({ atMs: NOW_MS, value: device })) },
+  }),
+);
 const parent = createActor(
   setup({ actors: { eni } }).createMachine({
     context: ({ spawn }) => ({ eni: spawn('eni', { id: 'eni:0', input }) }),

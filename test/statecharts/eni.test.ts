@@ -527,3 +527,31 @@ t.test('eni: one whose device has gone is looked at at once, and offers nothing 
   t.strictSame(offer('r4'), [], 'who comes now waits for it: it is attached again for the pod it holds');
   factory.stop();
 });
+
+t.test('eni: the timer of the next rest that ends is set once, and anew when another one ends before it', async (t) => {
+  const src = eniMachine.provide(neverDone).provide({
+    actors: { setUpEni: fromPromise(async () => at({ ifindex: 3, name: 'eth1', routeTable: 1003 })) },
+  });
+  const acted: string[] = [];
+  const ips = ['10.0.0.1', '10.0.0.2', '10.0.0.3'];
+  const all = new Map(ips.map((ip, nth) => [ip, { sandbox: `c${nth}/eth0` as never, pod: `default/p${nth}` }]));
+  const times = { ...input().times, cloudPeriodMs: 600_000 };
+  const given = input({ existing: cloudEni('InUse', ips), held: all, times, limit: 4 });
+  const factory = createActor(createMachine({ invoke: { src, id: 'eni', input: given }, on: { '*': {} } }), {
+    inspect: (event) => void (event.type === '@xstate.action' && acted.push(event.action.type)),
+  }).start();
+  t.teardown(() => void factory.stop());
+  const eni = factory.getSnapshot().children.eni;
+  for (let tries = 0; statePath(eni?.getSnapshot().value) !== 'inUse.resting.quiet' && tries < 500; tries += 1)
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  const setAfter = (ipv4: string, coolUntilMs: number): number => {
+    acted.length = 0;
+    eni?.send({ type: 'freed', ipv4, coolUntilMs, atMs: 1 });
+    return acted.filter((type) => type === 'xstate.raise').length;
+  };
+  t.strictSame([setAfter('10.0.0.1', 60_000), setAfter('10.0.0.2', 70_000), setAfter('10.0.0.3', 50)], [1, 0, 1]);
+  const idle = () => countsOf(contextOf(eni?.getSnapshot()).book).idle;
+  for (let tries = 0; idle() === 0 && tries < 500; tries += 1) await new Promise((resolve) => setTimeout(resolve, 2));
+  t.equal(idle(), 1);
+  t.equal(contextOf(eni?.getSnapshot()).restAtMs, 60_000, 'and then for the next one');
+});
