@@ -51,6 +51,8 @@ export class CallWatch {
   readonly #spent = new Set<string>();
   /** Looks that left after a loss. */
   readonly #looks = new WeakMap<object, readonly string[]>();
+  /** Calls with a token that have not been answered. */
+  readonly #asked = new Set<object>();
   /** Mutating calls under way, by ENI. */
   readonly #flying = new Map<string, string>();
   /** Calls that begin what takes a while: when they ended, until the ENI is looked at. */
@@ -67,6 +69,7 @@ export class CallWatch {
       return;
     }
     this.#checkToken(api, input, clientToken);
+    if (clientToken !== null) this.#asked.add(input);
     const { node, instanceId, cloud, witness, report } = this.#options;
     const { enis } = cloud.model.truth(cloud.clock.nowMs());
     witness.sending({ node, instanceId, nowMs: cloud.clock.nowMs() }, api, input, enis);
@@ -98,7 +101,8 @@ export class CallWatch {
     if (outcome === 'done')
       for (const aim of this.#looks.get(input) ?? []) if (sees(input, aim)) this.#lost.delete(aim);
     const aim = aimOf(api, input, clientToken);
-    if (aim === null || clientToken === null) return;
+    // One of an actor that has died since tells nobody anything.
+    if (aim === null || clientToken === null || !this.#asked.delete(input)) return;
     if (outcome === 'done') this.#spent.add(clientToken);
     if (outcome === 'lost') this.#lost.set(aim, clientToken);
     else if (outcome === 'done' && this.#lost.get(aim) === clientToken) this.#lost.delete(aim);
@@ -106,7 +110,7 @@ export class CallWatch {
 
   /** The node is whole again after an actor was made to die: what that one had under way is nobody's any more. */
   mended(): void {
-    for (const known of [this.#flying, this.#lost, this.#begun, this.#spent]) known.clear();
+    for (const known of [this.#flying, this.#lost, this.#begun, this.#spent, this.#asked]) known.clear();
   }
 
   /** What takes the cloud seconds is not asked after at once. */
