@@ -10,6 +10,11 @@ export const noteFailure = {
 export const whyNot = (context: EniContext): Failure =>
   context.lastFailure ?? { code: 'noCapacity', detail: `ENI ${context.eniId} takes no requests` };
 
+export const backsOff = ({ eniId, lastFailure }: EniContext): Failure => ({
+  code: 'noCapacity',
+  detail: `ENI ${eniId} backs off after ${lastFailure?.detail ?? 'a failure'}`,
+});
+
 export const full = (context: EniContext): Failure => ({ code: 'noCapacity', detail: `ENI ${context.eniId} is full` });
 
 export const noDevice = ({ mac, eniId }: EniContext): Failure => ({

@@ -18,7 +18,7 @@ import type { At } from './at.ts';
 import { assigning } from './eni-assigning.ts';
 import { deviceOf, looked, named, noIps, ownedBy } from './eni-calls.ts';
 import { answered, type EniContext, shownThen } from './eni-context.ts';
-import { detached, full, lostDevice, noDevice, noteFailure, unknownToCloud, whyNot } from './eni-failures.ts';
+import { backsOff, detached, full, lostDevice, noDevice, noteFailure, unknownToCloud, whyNot } from './eni-failures.ts';
 import { differenceOf, evened, isUneven, nextToLeave, owning, strangeIn } from './eni-owned.ts';
 import { eniSetup } from './eni-setup.ts';
 
@@ -159,6 +159,9 @@ export const inUse = eniSetup.createStateConfig({
             assign(({ context, event }) => ({
               takingYet: context.takingYet || mayHaveHappened(failureOf(event.error)),
             })),
+            // What keeps an address from going keeps no pod from one: others may be had here, or elsewhere.
+            { type: 'phase', params: ({ context }) => ({ phase: pluggedOr('holding', context) }) },
+            { type: 'giveBack', params: ({ context }) => ({ failure: backsOff(context) }) },
           ],
         },
       },

@@ -84,7 +84,7 @@ async function stage(more: Partial<EniInput> = {}) {
       self.last(name).answer(value);
       await settle();
     },
-    async fail(name: string, code: 'throttled' | 'cloudUnreachable') {
+    async fail(name: string, code: 'throttled' | 'cloudUnreachable' | 'permission') {
       self.last(name).fail(new EnactorError(code, code));
       await settle();
     },
@@ -268,3 +268,17 @@ t.test(
     t.equal(on.state(), 'detaching.describing');
   },
 );
+
+t.test('give back: an Unassign that is forbidden refuses no pod that waits for an address', async (t) => {
+  const on = await stage({ existing: cloudEni('InUse', 3), ipv4Count: 0 });
+  await on.inUse();
+  await on.send({ type: 'shed', count: 2, atMs: 0 });
+  t.equal(on.state(), 'inUse.unassigning');
+  on.assign('a', 'b');
+  await on.fail('unassignIps', 'permission');
+  t.equal(on.state(), 'inUse.backingOff');
+  const refused = on.told.filter(({ type, ok }) => type === 'ipResult' && ok === false);
+  t.match(refused, [{ requestId: 'b', failure: { code: 'noCapacity', detail: /backs off after permission/ } }]);
+  const before = on.told.slice(0, on.told.indexOf(refused[0] as Message)).filter(({ type }) => type === 'eniChanged');
+  t.match(before.at(-1), { summary: { phase: 'holding', queued: 0 } }, 'it takes nobody when they are placed anew');
+});
