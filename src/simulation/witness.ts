@@ -138,7 +138,8 @@ export class Witness {
     for (const [ip, holding] of this.held) {
       if (holding.node !== node || this.#recordLost.has(ip)) continue;
       this.checks += 1;
-      if (this.leased.get(ip)?.sandbox !== `${holding.container}/eth0`)
+      // Another lease may name it too, where others have moved it in the cloud.
+      if (this.#records.get(`${node} ${holding.container}/eth0`)?.includes(ip) !== true)
         this.#report('10', `after a crash the lease of ${ip} that ${holding.container} was told is not on disk`);
     }
   }
