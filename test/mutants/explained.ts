@@ -61,7 +61,6 @@ export const UNDECIDED: Readonly<Record<string, string>> = {
   'eni inUse.confirming done describeEni 4: without action 1 assign': `${NOT_NOTICED}: an ENI of others that was detached under pods of ours`,
   'eni inUse.looking always 0: missing': `${NOT_NOTICED}, by two seeds: a pod gives its ENI back while a call is under way on it`,
   'eni inUse.looking always 0: to inUse': 'as above',
-  'eni inUse.turnedAway on unplugged 0: missing': `${NOT_NOTICED}, by two seeds: an ENI whose device goes just then; the next look sees it`,
   'eni inUse.unassigning on freed 0: without action 1 deviceReturnsLater': 'as at looking',
   'eni inUse.unassigning on withdraw 0: missing': OWN_UNWRITTEN,
   'eni inUse.unassigning on withdraw 0: without action 0 takeBack': OWN_UNWRITTEN,

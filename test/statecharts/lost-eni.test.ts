@@ -69,7 +69,7 @@ async function stage(recalled: () => Recalled, more: Partial<EniFactoryInput> = 
   const eni = eniMachine.provide({
     actors: {
       awaitTurn: fromPromise(async () => at(undefined)),
-      seekDevice: fromPromise(async () => at(undefined)),
+      seekDevice: fromPromise(() => new Promise((here) => clock.after(1, () => here(at(undefined))))),
       describeEni: fromPromise(async () => at(recalled().eni)),
       recall: fromPromise(async () => at(recalled())),
       setUpEni: fromPromise(async () => at({ ifindex: 3, name: 'eth1', routeTable: 1003 })),
