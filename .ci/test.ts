@@ -25,8 +25,8 @@ const IMAGE_TIMEOUT_MS = 5 * 60_000;
 const IMAGE_TESTS = 'test/e2e';
 const BUNDLES_PATH = resolve('.tap/bundles');
 
-/** What measures has the machine to itself. */
-const MEASURES = 'test/bench';
+/** What measures has the machine to itself, and the page, which shows the last of what was said: a browser that is late sees it go by. */
+const ALONE = ['test/bench', 'test/inspect/page.test.ts'];
 /** Of those that .taprc calls serial, on two cores. */
 const HEAVY_JOBS = 2;
 
@@ -140,7 +140,12 @@ function both(one: Run, other: Run): Run {
 /** By .ci/tests/run.mjs, which has the same settings as tap but for the loaders. */
 function bundledTests(files: readonly string[], jobs: number): readonly string[] {
   const nodeArgs = taprc['node-arg'].filter((arg) => !arg.startsWith('--import='));
-  const settings = { jobs, timeout: taprc.timeout, alone: files.filter((file) => isIn(file, MEASURES)), nodeArgs };
+  const settings = {
+    jobs,
+    timeout: taprc.timeout,
+    alone: files.filter((file) => ALONE.some((entry) => isIn(file, entry))),
+    nodeArgs,
+  };
   return ['node', '.ci/tests/run.mjs', BUNDLES_PATH, JSON.stringify(settings), ...files];
 }
 
