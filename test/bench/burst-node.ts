@@ -93,7 +93,7 @@ export class BurstNode {
       metadata: fakeMetadata({ cloud, instanceId, life, delayMs: () => WIRE_MS }),
       store: crashStore({ disk: new CrashDisk(), life, delayMs: () => SYNC_MS }),
       kernel: pluggedKernel({ devices, life }),
-      host: new FakeHost(),
+      host: new FakeHost(() => devices.links),
       kubernetes: new FakeKubernetes(),
       sandboxes: new FakeSandboxes(),
       clock: { nowMs: life.nowMs },
