@@ -2,7 +2,7 @@
  * A fleet on one account: 1,000 and 5,000 nodes restart in the same second, or scale from 10 to 100 pods each, on virtual time. How long until
  * 50, 99 and 100 % are served, and which of the account's calls were refused or wasted, against the best schedule and against a fixed back-off.
  *
- * Simulated are 200 nodes, each the whole daemon from its actors up, on the same share of the account's limits: what a node meets depends on
+ * Simulated are 200 nodes, or 100 that scale out, each the whole daemon from its actors up, on the same share of the account's limits: what a node meets depends on
  * calls a minute and node alone. The best schedule is a bound that no fleet can beat: a node alone, without limits, tells which calls one
  * needs and how long they take; then whole minutes, in which the cloud takes as many as it takes and not one is refused.
  */
@@ -11,7 +11,8 @@ import type { FleetAnswer, FleetLoad } from './fleet-load.ts';
 import { type Bench, type BenchOptions, type Measurement, measurement, quantile } from './measurement.ts';
 import { runUnderNode } from './node-program.ts';
 
-const SIMULATED = 200;
+/** A scale-out has 90 pods a node, which come again and again where a fixed back-off makes them wait for an hour. */
+const SIMULATED = { restart: 200, scale: 100 } as const;
 const FLEETS = [1_000, 5_000] as const;
 const TIME_AIM = 1.3;
 const REFUSED_AIM_PERCENT = 5;
@@ -48,10 +49,13 @@ const benchOf = (event: FleetLoad['event'], what: string): Bench => ({
     options.progress(`a node alone: ${JSON.stringify(alone.done)}`);
     for (const nodes of FLEETS) {
       const perMinute = Object.fromEntries(
-        Object.entries(apiRates).map(([api, rate]) => [api, Math.max(1, Math.round((rate * SIMULATED) / nodes))]),
+        Object.entries(apiRates).map(([api, rate]) => [
+          api,
+          Math.max(1, Math.round((rate * SIMULATED[event]) / nodes)),
+        ]),
       );
       for (const by of ['enactor', 'fixed'] as const) {
-        const answer = await run({ event, nodes: SIMULATED, fleet: nodes, by, perMinute, seed: 1 }, options);
+        const answer = await run({ event, nodes: SIMULATED[event], fleet: nodes, by, perMinute, seed: 1 }, options);
         rows.push(...figures({ event, nodes, by, answer, alone, perMinute }));
         options.progress(`${nodes} by ${by}: refused ${JSON.stringify(answer.refused)} of ${answer.all}`);
       }
@@ -84,7 +88,7 @@ function figures({ event, nodes, by, answer, alone, perMinute }: Ran): readonly 
     if (servedMs.length < share * (servedMs.length + unserved))
       return [measurement(bench, of(`${percent}: never, left`), unserved, 'count')];
     const seconds = quantile(servedMs, share) / 1_000;
-    const best = bestSeconds(alone, SIMULATED, perMinute, share);
+    const best = bestSeconds(alone, SIMULATED[event], perMinute, share);
     const ratio = measurement(
       bench,
       of(`${percent}, of the best schedule`),
@@ -95,7 +99,7 @@ function figures({ event, nodes, by, answer, alone, perMinute }: Ran): readonly 
     return [measurement(bench, of(percent), seconds, 's'), ratio];
   });
   const needed = Object.entries(done).reduce(
-    (sum, [api, calls]) => sum + Math.min(calls, (alone.done[api] ?? 0) * SIMULATED),
+    (sum, [api, calls]) => sum + Math.min(calls, (alone.done[api] ?? 0) * SIMULATED[event]),
     0,
   );
   const carriedOut = all - refused;
