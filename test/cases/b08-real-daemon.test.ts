@@ -55,6 +55,10 @@ t.test('B08: plugins killed while their ADD waits, with DELs that cross', { skip
     await runtime.invariants(t, live);
     for (const pod of next) t.equal((await runtime.del(pod)).exitCode, 0);
     await runtime.invariants(t);
-    t.ok(openFiles(runtime) <= beforeFiles + 8, `${openFiles(runtime)} files are open, ${beforeFiles} were`);
+    // Connections to the cloud are kept for a moment.
+    await eventually(
+      `hardly more files are open than the ${beforeFiles} before`,
+      async () => openFiles(runtime) <= beforeFiles + 8,
+    );
   });
 });
