@@ -208,3 +208,23 @@ t.test('address book: an ENI first seen without its primary address learns it, a
   );
   t.end();
 });
+
+t.test('book: of several addresses kept for a pod it is offered the one that it had last', (t) => {
+  const kept = (ipv4: string, atMs: number) =>
+    ({
+      address: { ipv4, ipv6: null },
+      primary: false,
+      state: 'reserved',
+      requestId: null,
+      sandbox: null,
+      pod: 'p',
+      atMs,
+    }) as const;
+  const asked = { requestId: 'r', sandbox: 'c/eth0', pod: 'p' };
+  for (const owned of [
+    [kept('10.0.0.1', 5), kept('10.0.0.2', 9)],
+    [kept('10.0.0.2', 9), kept('10.0.0.1', 5)],
+  ])
+    t.equal(book.offered(owned, asked, false)?.address.ipv4, '10.0.0.2');
+  t.end();
+});

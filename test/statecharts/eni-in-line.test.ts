@@ -282,3 +282,16 @@ t.test('give back: an Unassign that is forbidden refuses no pod that waits for a
   const before = on.told.slice(0, on.told.indexOf(refused[0] as Message)).filter(({ type }) => type === 'eniChanged');
   t.match(before.at(-1), { summary: { phase: 'holding', queued: 0 } }, 'it takes nobody when they are placed anew');
 });
+
+t.test(
+  'in line: turned away, and the device goes: the cloud is asked at once, not when the wait is over',
+  async (t) => {
+    const on = await stage(attached);
+    await on.inUse();
+    on.assign('a', 'b');
+    await on.answer('awaitTurn');
+    await on.fail('assignIps', 'throttled');
+    await on.send({ type: 'unplugged', mac: '00:16:3e:00:00:01', atMs: 0 });
+    t.equal(on.state(), 'inUse.confirming');
+  },
+);
