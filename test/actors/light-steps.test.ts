@@ -205,3 +205,19 @@ t.test('light steps: XState makes no snapshot of its own where a chart stays in 
   t.equal(actor.getSnapshot().matches('one'), true);
   actor.stop();
 });
+
+t.test('light steps: a state that is left by what is known is left at once', (t) => {
+  const machine = setup({ types: { context: {} as { count: number }, events: {} as { type: 'more' } } }).createMachine({
+    id: 'full',
+    context: { count: 0 },
+    initial: 'filling',
+    on: { more: { actions: assign({ count: ({ context }) => context.count + 1 }) } },
+    states: { filling: { always: { guard: ({ context }) => context.count === 2, target: 'full' } }, full: {} },
+  });
+  const actor = createActor(lightSteps(machine)).start();
+  for (const state of ['filling', 'full']) {
+    actor.send({ type: 'more' });
+    t.equal(actor.getSnapshot().value, state);
+  }
+  t.end();
+});
