@@ -7,6 +7,7 @@
 import { fromPromise } from 'xstate';
 import type { CloudEni } from '../src/core/eni.ts';
 import { EnactorError, failureOf } from '../src/core/errors.ts';
+import { isHeldBackFor } from '../src/core/held-back.ts';
 import {
   type CreateIntent,
   type EniIntent,
@@ -19,6 +20,7 @@ import {
 } from '../src/core/intent.ts';
 import { LATE_PERIODS } from '../src/core/late-describe.ts';
 import type { NodeFacts } from '../src/core/node-facts.ts';
+import type { SandboxKey } from '../src/core/sandbox.ts';
 import type { Settings } from '../src/core/settings.ts';
 import { believed, isAsKnown, type Owned } from '../src/core/two-witnesses.ts';
 import type { At } from '../statecharts/at.ts';
@@ -40,11 +42,13 @@ export type EniHands = Pick<NodePorts, 'cloud' | 'metadata' | 'store' | 'kernel'
   readonly intents: Intents;
   readonly facts: () => NodeFacts;
   readonly looks: SharedLooks;
+  /** Sandboxes that have a lease, in memory at least; null: nobody can tell. */
+  readonly claimed: () => ReadonlySet<SandboxKey> | null;
   readonly delays: Timers;
 };
 
 export function eniLogic({ cloud, metadata, store, kernel, host, clock, log, delays, ...hands }: EniHands) {
-  const { settings, intents, facts, looks } = hands;
+  const { settings, intents, facts, looks, claimed } = hands;
   const rest = (ms: number): Promise<void> => new Promise((resolve) => void delays.setTimeout(resolve, ms));
   /** Runs one call; what comes back carries the instant. Failures are logged here and nowhere else. */
   const call = async <T>(what: string, fields: object, run: () => Promise<T>): Promise<At<T>> => {
@@ -215,14 +219,17 @@ export function eniLogic({ cloud, metadata, store, kernel, host, clock, log, del
           const here = leases.filter((lease) => lease.grant.eni.eniId === eniId);
           const held = new Map(here.map((lease) => [lease.grant.address.ipv4, heldOf(lease)]));
           const [eni] = await cloud.describeEnis({ eniIds: [eniId] }, signal);
-          // What a record that cannot be read may name is held back.
-          const released = (unreadable.length === 0 ? bound : [])
-            .filter((ipv4) => !held.has(ipv4))
-            .map((ipv4) => ({
-              ipv4,
-              coolUntilMs: coolUntilMs.get(ipv4) ?? 0,
-              reservedUntilMs: reservations.get(ipv4)?.untilMs ?? null,
-            }));
+          const claims = claimed();
+          // What a record that cannot be read may name is held back; of what is held back no record tells, and who holds it is here.
+          const isReleased = ({ ipv4, sandbox }: (typeof bound)[number]): boolean =>
+            sandbox !== null && isHeldBackFor(sandbox)
+              ? claims?.has(sandbox) === false
+              : unreadable.length === 0 && !held.has(ipv4);
+          const released = bound.filter(isReleased).map(({ ipv4 }) => ({
+            ipv4,
+            coolUntilMs: coolUntilMs.get(ipv4) ?? 0,
+            reservedUntilMs: reservations.get(ipv4)?.untilMs ?? null,
+          }));
           return { eni: eni ?? null, held, released };
         }),
       ),

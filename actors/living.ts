@@ -33,9 +33,17 @@ export function livingIn(root: NodeRef, nodeIp: string): LivingNode {
     const { lease } = context as LeaseContext;
     return value === 'bound' && lease !== null && !isHeldBack(lease.sandbox) ? [lease] : [];
   });
-  const claimed = new Set(all.map(([, { context }]) => sandboxKey((context as LeaseContext).sandbox)));
-  return { nodeIp, enis, leases, claimed };
+  return { nodeIp, enis, leases, claimed: new Set(all.map(sandboxOf)) };
 }
+
+/** Sandboxes that have a lease actor, in whatever state; null when nobody can tell. */
+export function claimedIn(root: NodeRef): ReadonlySet<SandboxKey> | null {
+  const leases = root.system.get(LEASES) as AnyActorRef | undefined;
+  if (leases?.getSnapshot().status !== 'active') return null;
+  return new Set(childrenOf(leases).flatMap((child) => (child[0].startsWith('lease:') ? sandboxOf(child) : [])));
+}
+
+const sandboxOf = ([, { context }]: [string, Snapshot]): SandboxKey => sandboxKey((context as LeaseContext).sandbox);
 
 /** Ids of the ENIs that have an actor, in whatever state. */
 export function knownEnisOf(root: NodeRef): ReadonlySet<string> {

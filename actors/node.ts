@@ -35,7 +35,7 @@ import { Intents } from './intents.ts';
 import { kernelKeeperLogic } from './kernel-keeper.ts';
 import { leaseLogic } from './lease.ts';
 import { lightSteps } from './light-steps.ts';
-import { knownEnisOf, livingIn, ownedIn, rememberedIn } from './living.ts';
+import { claimedIn, knownEnisOf, livingIn, ownedIn, rememberedIn } from './living.ts';
 import { lookLogic } from './look.ts';
 import { manyChildren } from './many-children.ts';
 import { commandIn } from './node-commands.ts';
@@ -147,7 +147,7 @@ export function startNode({
     ...{ ...ports, known: () => knownEnisOf(root) },
     keptMs: () => SHOWN_BEFORE_MAX * settings().cloudPeriodMs,
   });
-  const eni = chart(eniLogic({ ...ports, settings, facts, intents, looks, delays }));
+  const eni = chart(eniLogic({ ...ports, settings, facts, intents, looks, claimed: () => claimedIn(root), delays }));
   const survey = surveyLogic({ ...ports, facts });
   const collector = garbageCollectorLogic({
     ...ports,

@@ -1,5 +1,4 @@
 /** An ENI whose actor died: waiting → recalling → the state that its ENI and its leases call for. */
-import { isHeldBackFor } from '../src/core/held-back.ts';
 import type { At } from './at.ts';
 import { named } from './eni-calls.ts';
 import type { EniContext, Recalled } from './eni-context.ts';
@@ -33,10 +32,9 @@ export const lost = eniSetup.createStateConfig({
         src: 'recall',
         input: ({ context }) => ({
           ...named(context),
-          // What is held back has no record on disk: that none is found says nothing.
           bound: context.book
-            .filter((entry) => entry.state === 'bound' && !isHeldBackFor(entry.sandbox))
-            .map((entry) => entry.address.ipv4),
+            .filter((entry) => entry.state === 'bound')
+            .map(({ address: { ipv4 }, sandbox }) => ({ ipv4, sandbox })),
         }),
         onDone: [
           {

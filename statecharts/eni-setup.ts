@@ -10,6 +10,7 @@ import { type Failure, needsAPerson } from '../src/core/errors.ts';
 import type { CreateIntent } from '../src/core/intent.ts';
 import { isTaken } from '../src/core/own-eni.ts';
 import type { Ips } from '../src/core/pairs.ts';
+import type { SandboxKey } from '../src/core/sandbox.ts';
 import type { Owned } from '../src/core/two-witnesses.ts';
 import type { TurnedCall } from '../src/ports/cloud.ts';
 import type { EniDevice } from '../src/ports/kernel.ts';
@@ -88,7 +89,10 @@ export const eniSetup = setup({
     /** With `known`: only what a second witness agrees in differs from it. Rejects where the witnesses dispute the ENI itself. */
     describeEni: PromiseActorLogic<At<CloudEni | null>, Named & { takingYet: boolean; known?: Owned }>;
     /** Whose the addresses are that were bound when the actor before this one died. */
-    recall: PromiseActorLogic<At<Recalled>, Named & { bound: readonly string[] }>;
+    recall: PromiseActorLogic<
+      At<Recalled>,
+      Named & { bound: readonly { readonly ipv4: string; readonly sandbox: SandboxKey | null }[] }
+    >;
     setUpEni: PromiseActorLogic<
       At<EniDevice>,
       { eniId: string; mac: string; subnet: Subnet; mtu: number; routeTable: number | null }
