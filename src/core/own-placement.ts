@@ -80,15 +80,15 @@ export function isKeptFrom(kept: Kept, slot: number, { sinceMs }: { readonly sin
 }
 
 /** Nobody uses it, and time alone makes it free as a whole. */
-function comesWhole({ phase, own, queued, ours, counts }: EniSummary): boolean {
+function comesWhole({ phase, own, queued, arriving, ours, counts }: EniSummary): boolean {
   const { idle, cooling, leaving, offered, bound, reserved, invalid } = counts;
   const lives = phase === 'ready' || phase === 'holding';
-  // What others have assigned to it cannot be given back by us.
+  // What comes to an ENI that others have made cannot be given back by us.
   return (
     lives &&
     own !== true &&
     queued + offered + bound + reserved + invalid === 0 &&
-    (ours || idle + cooling + leaving === 1)
+    (ours || idle + cooling + leaving + arriving === 1)
   );
 }
 

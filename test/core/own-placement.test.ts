@@ -151,6 +151,14 @@ t.test(
       [{ type: 'assign', requestId: 'c', slot: 1 }],
       'of two the one that is free the sooner is kept',
     );
+    const foreign = eni(2, { cooling: 1 }, { ours: false, arriving: 1 });
+    t.strictSame(
+      moves([first, after], [busy, eni(1, { cooling: 2 }), foreign], policy(3)).flatMap((move) =>
+        move.type === 'assign' ? [move.slot] : [],
+      ),
+      [2],
+      'an ENI of others to which an address is on its way is not free again',
+    );
     t.match(
       moves([first, after], [busy, eni(1, { cooling: 2 })], policy(3)),
       [
