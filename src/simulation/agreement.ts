@@ -255,18 +255,18 @@ function checkHaste({ context }: Factory, fault: Fault): void {
   const all = Object.values(enis);
   // A pod that wants an ENI for itself may wait all the same: `checkPlan` knows for what. What it waits for is not for who came later.
   const longing = waiting.filter((request) => request.ownEni === true).map(({ sinceMs }) => sinceMs);
-  const idleFor = ({ sinceMs }: { readonly sinceMs: number }, from = all) =>
-    from.find((eni) => givesNow(eni) && !(isUnused(eni) && longing.some((one) => one <= sinceMs)));
+  // What the instance type does not allow any more goes: a pod waits for an address that stays.
+  const surplus = surplusSlots(all, placesOf(context));
+  const staying = all.filter((eni) => !surplus.has(eni.slot));
+  const idleFor = ({ sinceMs }: { readonly sinceMs: number }) =>
+    staying.find((eni) => givesNow(eni) && !(isUnused(eni) && longing.some((one) => one <= sinceMs)));
   for (const request of waiting.filter(({ ownEni }) => ownEni !== true)) {
     const idle = idleFor(request);
     if (idle !== undefined) fault('4', `${request.pod} waits while eni:${idle.slot} has an idle address`);
   }
-  // What the instance type does not allow any more goes: a pod waits for an address that stays.
-  const surplus = surplusSlots(all, placesOf(context));
-  const staying = all.filter((eni) => !surplus.has(eni.slot));
   for (const late of strandedOf(placed)) {
     const { slot, pod, ownEni } = late;
-    const idle = idleFor(late, staying);
+    const idle = idleFor(late);
     const returns = enis[slot]?.reserved?.some((one) => one.pod === pod) === true;
     if (ownEni !== true && idle !== undefined && idle.slot !== slot && !returns)
       fault('4', `${pod} waits at eni:${slot} while eni:${idle.slot} has an idle address`);

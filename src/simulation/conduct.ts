@@ -19,6 +19,7 @@ import type { NodeContext } from '../../statecharts/node.ts';
 import { hasHolders } from '../core/address-book.ts';
 import type { CloudEni } from '../core/eni.ts';
 import type { EniSummary } from '../core/eni-summary.ts';
+import type { Failure } from '../core/errors.ts';
 import type { SecondLook } from '../core/garbage.ts';
 import { isTaken } from '../core/own-eni.ts';
 import { type PoolTotals, sameTotals } from '../core/pool.ts';
@@ -27,6 +28,7 @@ import type { Settings } from '../core/settings.ts';
 import { Course, type Step } from './course.ts';
 import { Evidence } from './evidence.ts';
 import { HoldWatch } from './hold-watch.ts';
+import { LineWatch } from './line-watch.ts';
 import { RootWatch } from './root-watch.ts';
 import { checkLookNow } from './settings-watch.ts';
 import { pathOf } from './stand-still.ts';
@@ -37,6 +39,10 @@ type Before = { readonly path: string; readonly context: unknown };
 type Heard = {
   readonly type: string;
   readonly requestId?: string;
+  readonly returns?: true;
+  readonly slot?: number;
+  readonly ok?: boolean;
+  readonly failure?: Failure;
   readonly basis?: PoolTotals;
   readonly summary?: EniSummary;
   readonly output?: { readonly atMs?: number; readonly askedMs?: number; readonly value?: unknown };
@@ -58,6 +64,8 @@ const GOING = /^(draining|detaching|deleting)/;
 export class Conduct {
   readonly #report: Report;
   readonly #before = new WeakMap<AnyActorRef, Before>();
+  /** Of an ENI its call, or its wait for one. */
+  readonly #line = new WeakMap<AnyActorRef, AnyActorRef | undefined>();
   /** What the cloud keeper has told of, and what the kernel keeper, in this step. */
   readonly #handedOver = new Set<string>();
   readonly #unplugged = new Set<string>();
@@ -68,19 +76,28 @@ export class Conduct {
   readonly #growPauseMs: number;
   readonly #course: Course;
   readonly #evidence: Evidence;
+  readonly #lines: LineWatch;
+  readonly #doubtful: WeakSet<AnyActorRef>;
   readonly #holds: HoldWatch;
   readonly #root: RootWatch;
   #verdicts: Verdicts;
   checks = 0;
 
-  constructor(settings: Settings, report: Report) {
+  constructor(settings: Settings, report: Report, doubtful: WeakSet<AnyActorRef> = new WeakSet()) {
     this.#report = report;
+    this.#doubtful = doubtful;
     this.#growPauseMs = Math.min(settings.backoffMs, settings.poolPeriodMs);
     this.#course = new Course(settings, report);
-    this.#evidence = new Evidence(report);
+    this.#evidence = new Evidence(report, doubtful);
+    this.#lines = new LineWatch(report);
     this.#holds = new HoldWatch(settings, report);
     this.#root = new RootWatch(report);
     this.#verdicts = new Verdicts(report);
+  }
+
+  /** For a node that is whole again: what was gone by meanwhile was not seen, and what was asked of the cloud was all the same. */
+  anew(settings: Settings): Conduct {
+    return new Conduct(settings, this.#report, this.#doubtful);
   }
 
   observe(ref: AnyActorRef, chart: string, snapshot: AnyMachineSnapshot, event: object, nowMs: number): void {
@@ -88,6 +105,9 @@ export class Conduct {
     const before = this.#before.get(ref);
     const { context } = snapshot;
     const path = chart === 'eniFactory' || chart === 'leases' ? '' : pathOf(snapshot.value);
+    const line = chart === 'eni' ? (snapshot.children[`0.eni.${path}`] as AnyActorRef | undefined) : undefined;
+    const wasLine = this.#line.get(ref);
+    this.#line.set(ref, line);
     this.#before.set(ref, { path, context });
     const heard = event as Heard;
     if (chart === 'leases') this.#root.leases(heard);
@@ -105,11 +125,13 @@ export class Conduct {
     this.checks += 3;
     const failures = { before: failuresIn(before.context), now: failuresIn(context) };
     this.#course.observe({ ref, chart, from: before.path, to: path, failures, event: heard.type, nowMs });
-    if (chart === 'eni')
-      this.#evidence.observe({
-        ...{ ref, from: before.path, to: path, event: heard },
-        ...{ before: before.context as EniContext, now: context as EniContext },
-      });
+    if (chart === 'eni') {
+      const contexts = { before: before.context as EniContext, now: context as EniContext };
+      const move = { ref, from: before.path, to: path, event: heard, ...contexts };
+      this.#evidence.observe(move);
+      this.#lines.observe(move, wasLine !== line);
+    }
+    if (chart === 'eniFactory' && heard.type === 'ipResult') this.#lines.answered(context as EniFactoryContext, heard);
     if (chart === 'node') this.#root.root(before.path, path, context as NodeContext, heard);
     if (chart === 'eniFactory' && heard.type === 'xstate.done.actor.survey')
       this.#holds.looked(context as EniFactoryContext);

@@ -6,7 +6,11 @@ import type { NodeCommand } from '../ports/introspection.ts';
 import type { Fault } from '../vpc/faults.ts';
 import type { LateCalls } from './late-plan.ts';
 import type { Kind } from './lifetimes.ts';
+import type { FailingPort } from './mishaps.ts';
 import type { Flaw } from './plugged-kernel.ts';
+
+/** In an ambush of an ENI: its own device. */
+export const MET_ENI = 'met';
 
 /** Where in a node's life a crash strikes: now, or at the nth time that it passes the point from now on. */
 export type CrashPoint = 'now' | 'callSending' | 'callCarriedOut' | 'storeWriting' | 'storePending' | 'storeSynced';
@@ -102,7 +106,7 @@ export type Deed =
   | {
       readonly do: 'portFault';
       readonly node: number;
-      readonly port: 'store' | 'metadata' | 'kernel' | 'kubernetes' | 'sandboxes';
+      readonly port: FailingPort;
       readonly times: number;
     }
   /** Nobody of these answers the node. */
@@ -125,7 +129,9 @@ export type Deed =
   /** Somebody changes an ENI's device, or what a pod has on the host. */
   | { readonly do: 'drift'; readonly node: number; readonly flaw: Flaw; readonly which: number }
   /** The host loses the device of an ENI for so long, and the cloud does not. */
-  | { readonly do: 'unplug'; readonly node: number; readonly which: number; readonly forMs: number }
+  | { readonly do: 'unplug'; readonly node: number; readonly which: number | typeof MET_ENI; readonly forMs: number }
+  /** Its calls wait for their turn as where a fleet shares the account's: up to so long each. */
+  | { readonly do: 'slowTurns'; readonly node: number; readonly ms: number; readonly forMs: number }
   /** Devices that are plugged in from now on appear so much later. */
   | { readonly do: 'lateDevices'; readonly node: number; readonly lateMs: number; readonly forMs: number }
   /** All but so many of the free addresses of a vSwitch are nobody's to take. */

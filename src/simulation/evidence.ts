@@ -11,7 +11,6 @@ import type { CloudEni } from '../core/eni.ts';
 import { type ErrorCode, needsAPerson } from '../core/errors.ts';
 import { mayHaveHappened } from '../core/intent.ts';
 import { isTaken } from '../core/own-eni.ts';
-import { ASSIGN_MAX } from '../core/settings.ts';
 import type { Report } from './violation.ts';
 
 /** Looks that do not show an ENI, in a row, after which nobody needs another one. */
@@ -42,6 +41,8 @@ export type Move = {
     readonly type: string;
     readonly output?: { readonly value?: unknown; readonly atMs?: number; readonly askedMs?: number };
     readonly mac?: string;
+    readonly requestId?: string;
+    readonly returns?: true;
   };
 };
 
@@ -59,10 +60,12 @@ const BEGINS: Readonly<Record<EniContext['origin'], string>> = {
 export class Evidence {
   readonly #report: Report;
   /** ENIs whose Create may have been carried out. */
-  readonly #doubtful = new WeakSet<AnyActorRef>();
+  readonly #doubtful: WeakSet<AnyActorRef>;
 
-  constructor(report: Report) {
+  /** @param doubtful outlives what this one sees: an actor may go on from before a look at it was interrupted */
+  constructor(report: Report, doubtful: WeakSet<AnyActorRef>) {
     this.#report = report;
+    this.#doubtful = doubtful;
   }
 
   /** The first that is seen of an actor. */
@@ -129,7 +132,7 @@ export class Evidence {
     if (!isOwn && now.device !== before.device) wrong('and it is the device of another ENI that is gone');
   }
 
-  #entered({ ref, from, to, before, now, event }: Move, wrong: (what: string) => void): void {
+  #entered({ from, to, before, now }: Move, wrong: (what: string) => void): void {
     if (to === 'inUse.looking') {
       if (now.suspicion !== null) wrong('and suspects what it saw before its call');
       if (now.book.some(({ state, atMs }) => state === 'cooling' && atMs <= now.nowMs))
@@ -137,13 +140,6 @@ export class Evidence {
     }
     if (from === 'inUse.assigning.completing' && to === 'inUse.looking' && askNext(before) !== null)
       wrong('and halves of addresses lack the other one');
-    if (to === 'inUse.assigning.turnedAway' && now.queue.length < before.queue.length)
-      wrong('and sends away who waits');
-    if (from === 'inUse.assigning.turnedAway' && to !== 'inUse.confirming' && now.failures > 0)
-      wrong('and takes a turn that was not its own for a failure');
-    if (from === 'creating.turnedAway' && tokenOf(now) === tokenOf(before))
-      wrong(`with the token ${tokenOf(now)} once more`);
-    this.#inLine({ ref, from, to, before, now, event }, wrong);
     if (from === 'deleting.describing' && to === 'gone' && now.failures > 0) wrong('and its end counts as a failure');
     if (to.startsWith('detaching') && /^inUse\.(resting|looking|assigning|unassigning)/.test(from))
       wrong('and its device is set up');
@@ -154,23 +150,6 @@ export class Evidence {
       wrong('and believes that it has a device');
     if (/^inUse\.(resting|unassigning|backingOff)/.test(to) && now.arriving > 0)
       wrong(`and reckons with ${now.arriving} addresses that nobody asks for`);
-  }
-
-  /** As much is asked for as is wanted when the call has its turn, and a turn is given up only when nothing is. */
-  #inLine({ from, to, now, event }: Move, wrong: (what: string) => void): void {
-    if (from !== 'inUse.assigning.inLine') return;
-    const { book, queue, halves, limit, arriving } = now;
-    const waiting = queue.filter(({ pod }) => !book.some((entry) => entry.state === 'reserved' && entry.pod === pod));
-    const missing = waiting.length - book.filter(({ state }) => state === 'idle').length;
-    const room = limit - book.length - halves.leaving.length - halves.heldBack.length;
-    const whole = isTaken(book) || queue.some(({ ownEni }) => ownEni === true);
-    const most = Math.min(ASSIGN_MAX, room);
-    if (whole || (now.device === null) !== from.startsWith('creating')) return;
-    if (to.endsWith('.calling') && arriving < Math.min(missing, most))
-      wrong(`and asks for ${arriving} while ${waiting.length} wait`);
-    // Who comes when nobody waits yet takes a turn of another kind.
-    if (to === 'inUse.looking' && event.type !== 'assign' && Math.min(missing, most) > 0)
-      wrong(`and ${waiting.length} wait`);
   }
 
   #shown({ from, to, before, now, event }: Move, eni: CloudEni | null, wrong: (what: string) => void): void {

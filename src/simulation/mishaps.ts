@@ -3,7 +3,8 @@ import { LapsePlan } from './lapse-plan.ts';
 import { LatePlan } from './late-plan.ts';
 import type { Life } from './life.ts';
 
-const NOTHING = { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0 };
+/** `host`: it does not tell its devices. `turns`: a call may not even wait, since the same was forbidden a moment ago. */
+const NOTHING = { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0, host: 0, turns: 0 };
 
 export type FailingPort = keyof typeof NOTHING;
 
@@ -24,6 +25,7 @@ export class Mishaps {
   lateDevicesMs = 0;
   slowApiMs = 0;
   slowStoreMs = 0;
+  slowTurnsMs = 0;
   readonly lateCalls = new LatePlan();
   readonly lapse: LapsePlan;
   /** Until when nobody there answers this node. */
@@ -37,7 +39,7 @@ export class Mishaps {
   /** All is well from now on. */
   end(): void {
     Object.assign(this.failing, NOTHING);
-    Object.assign(this, { shortLists: 0, lateDevicesMs: 0, slowApiMs: 0, slowStoreMs: 0 });
+    Object.assign(this, { shortLists: 0, lateDevicesMs: 0, slowApiMs: 0, slowStoreMs: 0, slowTurnsMs: 0 });
     this.lateCalls.clear();
     this.awayUntilMs = { cloud: 0, metadata: 0 };
   }

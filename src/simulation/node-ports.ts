@@ -2,6 +2,7 @@
 import type { NodePorts } from '../../actors/ports.ts';
 import { EnactorError } from '../core/errors.ts';
 import type { Settings } from '../core/settings.ts';
+import { CloudError } from '../ports/cloud.ts';
 import type { Log } from '../ports/log.ts';
 import type { CallWatch } from './call-watch.ts';
 import { type CrashDisk, crashStore } from './crash-store.ts';
@@ -21,6 +22,9 @@ import type { VirtualCloud } from './virtual-cloud.ts';
 import { virtualKubernetes } from './virtual-kubernetes.ts';
 import { withLifetimes } from './with-lifetimes.ts';
 import type { Witness } from './witness.ts';
+
+/** Of the calls so many wait for their turn whatever the account is used for. */
+const TURNS_SHARE = 0.3;
 
 export type NodePortsOptions = {
   readonly index: number;
@@ -66,8 +70,12 @@ export function portsOf(options: NodePortsOptions): NodePorts {
     cloud: fakeCloud({
       cloud,
       life,
-      turn: (_call, _about, background, signal) =>
-        waited(life, signal, turns.chance(0.1) ? turns.between(50, background ? 40_000 : 15_000) : 0),
+      turn: (call, about, background, signal) => {
+        const refusal = mishaps.failure('turns');
+        if (refusal !== null)
+          return Promise.reject(new CloudError('permission', `${call} ${about}: ${refusal}`, 'Forbidden.RAM'));
+        return waited(life, signal, turnMs(turns, mishaps.slowTurnsMs, background));
+      },
       timeoutMs: settings.callTimeoutMs,
       wireMs: () => (chance.chance(0.02) ? chance.between(500, 8_000) : chance.between(1, 5)),
       ...(ending !== null &&
@@ -115,7 +123,15 @@ export function portsOf(options: NodePortsOptions): NodePorts {
       delayMs: () => chance.between(1, 20),
       failing: () => mishaps.kernelFailure(life),
     }),
-    host,
+    host: {
+      bootId: () => host.bootId(),
+      pods: () => host.pods(),
+      links: async () => {
+        const failure = mishaps.failure('host');
+        if (failure !== null) throw new EnactorError('device', `the host's devices: ${failure}`);
+        return await host.links();
+      },
+    },
     kubernetes: virtualKubernetes({
       server: apiServer,
       life,
@@ -148,6 +164,12 @@ export function portsOf(options: NodePortsOptions): NodePorts {
     },
     log,
   };
+}
+
+/** How long a call waits for its turn. @param slowMs while a fleet shares the account's calls; 0: it does not */
+function turnMs(chance: Seeded, slowMs: number, background: boolean): number {
+  if (!chance.chance(TURNS_SHARE)) return slowMs === 0 ? 0 : chance.between(slowMs / 2, slowMs);
+  return Math.max(slowMs, chance.between(50, background ? 40_000 : 15_000));
 }
 
 /** A call that waits for its turn: seconds where other nodes need the account's calls. Rejects with `cancelled` when it is given up. */

@@ -10,6 +10,7 @@ import type { Decision, PlanKinds } from './deed.ts';
 import { withDrifts } from './drifts.ts';
 import { withLateCalls } from './late-calls.ts';
 import type { Lifetimes } from './lifetimes.ts';
+import { withLines } from './lines.ts';
 import { withLosses } from './losses.ts';
 import { withMoments } from './moments.ts';
 import { withOutages } from './outages.ts';
@@ -148,7 +149,8 @@ export function scenarioOf(seed: number, options: ScenarioOptions): Scenario {
   const changing = changes.chance(0.3) ? withChanges(away, changes) : away;
   const narrow = withStraits(changing, kinds, new Seeded(seed, 'straits'));
   const ownEnis = options.ownEnis ?? new Seeded(seed, 'own ENIs').chance(0.3);
-  const plan = withStories(narrow, kinds, ownEnis, new Seeded(seed, 'stories'));
+  const told = withStories(narrow, kinds, ownEnis, new Seeded(seed, 'stories'));
+  const plan = withLines(told, kinds, new Seeded(seed, 'lines'));
   return {
     seed,
     kinds,

@@ -9,10 +9,11 @@ import { type NodeSystem, startNode } from '../../actors/node.ts';
 import type { NodePorts } from '../../actors/ports.ts';
 import { REQUEST_TAG } from '../../actors/tags.ts';
 import { type EniContext, tokenOf } from '../../statecharts/eni-context.ts';
-import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
+import { type EniFactoryContext, placesOf } from '../../statecharts/eni-factory-context.ts';
 import type { IdlePoolContext } from '../../statecharts/idle-pool-context.ts';
 import type { NodeContext } from '../../statecharts/node.ts';
 import { type EniSummary, givesNow } from '../core/eni-summary.ts';
+import { surplusSlots } from '../core/over-quota.ts';
 import type { Settings } from '../core/settings.ts';
 import type { NodeCommand } from '../ports/introspection.ts';
 import type { Log } from '../ports/log.ts';
@@ -191,10 +192,10 @@ export class SimNode {
     });
   }
 
-  /** The host loses the device of an ENI alone, and gets it back. */
-  unplug(which: number, forMs: number): void {
+  /** The host loses the device of an ENI alone, the one with this MAC or one of them, and gets it back. */
+  unplug(which: number | string, forMs: number): void {
     const macs = [...this.devices.tables.keys()].filter((mac) => this.devices.macs.has(mac));
-    const mac = macs[which % Math.max(1, macs.length)];
+    const mac = typeof which === 'string' ? macs.find((one) => one === which) : macs[which % Math.max(1, macs.length)];
     if (mac === undefined) return;
     this.devices.unplug(mac);
     this.#options.cloud.clock.after(forMs, () => this.#plugIfThere(mac));
@@ -403,7 +404,7 @@ export class SimNode {
     // What went on meanwhile was not looked at.
     this.#calls?.mended();
     this.#still = new StandStill(this.settings, this.#options.report);
-    this.#conduct = new Conduct(this.settings, this.#options.report);
+    this.#conduct = this.#conduct.anew(this.settings);
     this.#patience = new Patience(this.settings, this.#options.report);
     this.#options.trace.line(this.index, 'process', 'mended', this.life.nowMs());
   }
@@ -470,7 +471,11 @@ export class SimNode {
     // An ENI that nobody uses may be kept for a pod that wants it for itself.
     const kept = context.waiting.some(({ ownEni }) => ownEni === true);
     const isUsed = ({ counts }: EniSummary): boolean => counts.offered + counts.bound + counts.reserved > 0;
-    const usable = Object.values(context.enis).filter((eni) => givesNow(eni) && (!kept || isUsed(eni)));
+    // One that the instance type does not allow goes, and gets no pods.
+    const surplus = surplusSlots(Object.values(context.enis), placesOf(context));
+    const usable = Object.values(context.enis).filter(
+      (eni) => givesNow(eni) && !surplus.has(eni.slot) && (!kept || isUsed(eni)),
+    );
     return usable.reduce((sum, { counts }) => sum + counts.idle, 0);
   }
 
@@ -502,6 +507,7 @@ export class SimNode {
     if (!this.defective && this.serving)
       this.#patience.check({
         enis: this.books.enis,
+        touched: this.#options.witness.touched,
         records: this.disk.synced('reservations'),
         factory: this.snapshot('eniFactory')?.context as EniFactoryContext | undefined,
         pool: this.snapshot('idlePool')?.context as IdlePoolContext | undefined,

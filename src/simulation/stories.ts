@@ -144,21 +144,132 @@ const longsForItsOwn: Story = (chance, node, name) => {
   ];
 };
 
+/** Pods have an ENI for themselves, one after the other, and that cannot be written down. */
+const isNotWritten: Story = (chance, node, name) => [
+  { afterMs: 0, deed: { do: 'settings', node, changed: { minIdle: 3, maxIdle: 6, maxEnis: null } } },
+  ...[20_000, 60_000, 100_000].flatMap((afterMs, index): readonly Scene[] => {
+    const own = alone(`${name}-${index}`);
+    const fails: Deed = { do: 'portFault', node, port: 'store', times: chance.between(1, 3) };
+    return [
+      { afterMs, deed: chance.chance(0.5) ? fails : ambush(node, 'eni.settling.calling', [fails]) },
+      { afterMs, deed: add(node, own) },
+      { afterMs: afterMs + 35_000, deed: { do: 'del', node, container: own } },
+    ];
+  }),
+];
+
+/** A pod gives its own ENI back while what is of no use beside it is being taken away yet. */
+const goesAtOnce: Story = (chance, node, name) => {
+  const own = alone(name);
+  const slow: Deed = {
+    do: 'callFault',
+    fault: {
+      ...{ api: 'UnassignPrivateIpAddresses', times: 1, params: {} },
+      ...{ effect: 'delay', ms: chance.pick([1_000, 4_000]) },
+    },
+    forMs: 5_000,
+  };
+  return [
+    { afterMs: 0, deed: { do: 'settings', node, changed: { minIdle: 3, maxIdle: 6 } } },
+    { afterMs: 20_000, deed: ambush(node, 'eni.inUse.unassigning', [slow, { do: 'del', node, container: own }]) },
+    { afterMs: 20_000, deed: add(node, own) },
+    { afterMs: 60_000, deed: { do: 'del', node, container: own } },
+  ];
+};
+
+/** Nobody answers the node as it starts again, and those who ask it do not wait. */
+const leavesInTheDark: Story = (chance, node, name) => [
+  { afterMs: 0, deed: { do: 'crash', node, point: 'now', nth: 1, downMs: 50, kept: chance.fraction() } },
+  { afterMs: 0, deed: { do: 'away', node, who: 'both', forMs: 40_000 } },
+  ...Array.from(
+    { length: 8 },
+    (_, index): Scene => ({
+      afterMs: chance.between(3_000, 30_000),
+      deed: {
+        ...{ do: 'add', node, container: shared(`${name}-${index}`) },
+        ...{ withinMs: 30_000, abortMs: chance.between(0, 6) },
+      },
+    }),
+  ),
+];
+
+/** An ENI takes long to come, and somebody takes it away again from those who have waited for it. */
+const isTakenAgain: Story = (chance, node, name) => {
+  const pods = Array.from({ length: chance.between(4, 12) }, (_, index) => shared(`${name}-${index}`));
+  const slow: Deed = {
+    do: 'callFault',
+    fault: {
+      ...{ api: 'AttachNetworkInterface', times: 1, params: {} },
+      ...{ effect: 'transition', lastsMs: chance.pick([7_000, 12_000]), fails: false },
+    },
+    forMs: 20_000,
+  };
+  const taken: Deed = { do: 'outOfBand', node, change: 'detachEni', which: 0 };
+  return [
+    {
+      afterMs: 0,
+      deed: ambush(node, 'eni.attaching.calling', [slow, ambush(node, 'eni.inUse.resting.quiet', [taken])]),
+    },
+    ...pods.map((container) => ({ afterMs: 10, deed: add(node, container, 110_000) })),
+    ...pods.map((container) => ({ afterMs: 200_000, deed: { do: 'del', node, container } as const })),
+  ];
+};
+
+/** An ENI cannot be made, and while the pool waits for that it is told to be content with less than there is, or with more. */
+const isContentWithLess: Story = (chance, node, name) => {
+  const pods = Array.from({ length: 6 }, (_, index) => shared(`${name}-${index}`));
+  const refused: Deed = {
+    do: 'callFault',
+    fault: {
+      ...{ api: 'CreateNetworkInterface', times: 20, params: {} },
+      ...{ effect: 'fail', code: chance.pick(['Forbidden.RAM', 'InvalidVSwitchId.IpNotEnough']) },
+      ...{ status: null, message: null },
+    },
+    forMs: 30_000,
+  };
+  const less = chance.pick([
+    { minIdle: 0, maxIdle: 0 },
+    { minIdle: 0, maxIdle: 1 },
+    { minIdle: 3, maxIdle: 30 },
+  ]);
+  const told: Deed = { do: 'settings', node, changed: less };
+  // Their addresses are idle at once where nothing has to rest.
+  const leave = pods.map((container): Deed => ({ do: 'del', node, container }));
+  return [
+    { afterMs: 0, deed: { do: 'settings', node, changed: { minIdle: 3, maxIdle: 4, maxEnis: null } } },
+    ...pods.map((container) => ({ afterMs: 0, deed: add(node, container) })),
+    { afterMs: 20_000, deed: refused },
+    {
+      afterMs: 20_000,
+      deed: ambush(node, 'idlePool.backingOff', [
+        ...(chance.chance(0.5) ? [told] : [ambush(node, 'idlePool.backingOff', [told])]),
+        { ...ambush(node, 'lease.releasing', [told]), nth: 3 } as Deed,
+        ...leave,
+      ]),
+    },
+    { afterMs: 20_000, deed: { do: 'settings', node, changed: { minIdle: 30, maxIdle: 30 } } },
+    { afterMs: 60_000, deed: { do: 'settings', node, changed: { minIdle: 1, maxIdle: 4 } } },
+  ];
+};
+
 /** The last digit of a name says whether its pod wants an ENI for itself (kubelet.ts). */
 const alone = (name: string): string => `${name}.3`;
 const shared = (name: string): string => `${name}.0`;
 
 export function withStories(
   plan: readonly Decision[],
-  { faults, outOfBand }: PlanKinds,
+  { faults, crashes, outOfBand }: PlanKinds,
   ownEnis: boolean,
   chance: Seeded,
 ): readonly Decision[] {
   const stories: readonly Story[] = [
     waitsForItsNode,
-    ...(faults ? [isMisseen, madeUnheard, stays] : []),
+    ...(faults ? [isMisseen, madeUnheard, stays, isContentWithLess] : []),
+    ...(crashes && faults ? [leavesInTheDark] : []),
     ...(outOfBand ? [takenAndGone] : []),
+    ...(outOfBand && faults ? [isTakenAgain] : []),
     ...(ownEnis ? [longsForItsOwn] : []),
+    ...(ownEnis && faults ? [isNotWritten, isNotWritten, goesAtOnce, goesAtOnce] : []),
   ];
   if (!chance.chance(SEEDS_SHARE)) return plan;
   let told = 0;

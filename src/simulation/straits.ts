@@ -124,7 +124,7 @@ const WITH_FAULTS: readonly Strait[] = [
     state: ABOUT_NOW,
     deeds: (chance, node) => [
       ...gone(chance, node),
-      ambush(node, 'garbageCollector.confirming', [broken(node, 'store', 3)], chance.between(1, 3)),
+      ambush(node, 'garbageCollector.confirming', [broken(node, 'store', chance.pick([3, 12]))], chance.between(1, 3)),
     ],
   },
   // An operator does not wait for the end of what goes on.

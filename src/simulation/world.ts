@@ -37,7 +37,7 @@ import type { ApiName } from '../vpc/requests.ts';
 import { COUNTING_ENTROPY } from '../vpc/world.ts';
 import { checkRest } from './at-rest.ts';
 import type { EniSnapshot } from './book-watch.ts';
-import type { Decision, Deed } from './deed.ts';
+import { type Decision, type Deed, MET_ENI } from './deed.ts';
 import { FakeKubernetes } from './fake-kubernetes.ts';
 import { HostWatch } from './host-watch.ts';
 import { Kubelet } from './kubelet.ts';
@@ -424,7 +424,17 @@ export class World {
         this.#hosts[decision.node]?.spoil(decision.flaw, decision.which);
         return;
       case 'unplug':
-        node?.unplug(decision.which, decision.forMs);
+        node?.unplug(
+          decision.which === MET_ENI ? (eniOf(who)?.mac?.toLowerCase() ?? '') : decision.which,
+          decision.forMs,
+        );
+        return;
+      case 'slowTurns':
+        if (node === undefined) return;
+        node.mishaps.slowTurnsMs = decision.ms;
+        this.clock.after(decision.forMs, () => {
+          node.mishaps.slowTurnsMs = 0;
+        });
         return;
       case 'lateDevices':
         if (node === undefined) return;
@@ -470,7 +480,7 @@ export class World {
     const { model } = this.cloud;
     const nowMs = this.clock.nowMs();
     const ours = model.truth(nowMs).enis.filter((eni) => eni.type !== 'Primary' && eni.instanceId === node.instanceId);
-    const met = who?.id.startsWith('eni:') ? (who.getSnapshot() as EniSnapshot).context.eniId : undefined;
+    const met = eniOf(who)?.eniId;
     const eni = met === undefined ? ours[which % Math.max(1, ours.length)] : ours.find((one) => one.eniId === met);
     this.#disturbed = true;
     let made: Change;
@@ -515,6 +525,9 @@ export class World {
     this.cloud.touched();
   }
 }
+
+const eniOf = (who: AnyActorRef | null): EniSnapshot['context'] | undefined =>
+  who?.id.startsWith('eni:') === true ? (who.getSnapshot() as EniSnapshot).context : undefined;
 
 /** Null: nobody's, as the sandbox that an address is held back for is none that kubelet knows. */
 function containerOf({ container }: { readonly container: string }, who: AnyActorRef | null): string | null {

@@ -27,6 +27,10 @@ const ONCE_FAILED: readonly (readonly [seed: number, steps: number])[] = [
   [820_043, 2_000],
   [336_045_575, 1_000],
   [650_800_778, 2_000],
+  [356, 2_000],
+  [1_292, 2_000],
+  [1_367, 2_000],
+  [1_598, 2_000],
 ];
 
 async function asserted(
