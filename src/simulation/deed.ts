@@ -6,7 +6,6 @@ import type { NodeCommand } from '../ports/introspection.ts';
 import type { Fault } from '../vpc/faults.ts';
 import type { LateCalls } from './late-plan.ts';
 import type { Kind } from './lifetimes.ts';
-import type { FailingPort } from './mishaps.ts';
 import type { Flaw } from './plugged-kernel.ts';
 
 /** In an ambush of an ENI: its own device. */
@@ -21,6 +20,13 @@ export type CrashPoint = 'now' | 'callSending' | 'callCarriedOut' | 'storeWritin
  */
 export const FATES = ['deleted', 'finished', 'replaced', 'lingers', 'sandboxLost'] as const;
 export type Fate = (typeof FATES)[number];
+
+/**
+ * Ports whose calls may be made to fail. `host`: it does not tell its devices. `turns`: a call may not even wait, since the same was
+ * forbidden a moment ago.
+ */
+export const FAILING_PORTS = ['store', 'metadata', 'kernel', 'kubernetes', 'sandboxes', 'host', 'turns'] as const;
+export type FailingPort = (typeof FAILING_PORTS)[number];
 
 /** Which of the collector's witnesses says that what is there is not. */
 export type Lapse = 'api' | 'host';

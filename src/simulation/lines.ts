@@ -2,8 +2,7 @@
  * A fleet shares the account's calls: calls wait for their turn, are turned away and are not answered, and pods, devices and crashes do not
  * wait for them. In a part of the seeds only, and of a stream of its own, so that the other choices of a seed stay.
  */
-import { type Decision, type Deed, MET_ENI, type PlanKinds } from './deed.ts';
-import type { FailingPort } from './mishaps.ts';
+import { type Decision, type Deed, type FailingPort, MET_ENI, type PlanKinds } from './deed.ts';
 import type { Seeded } from './seeded.ts';
 
 type Trouble = { readonly state: string; readonly deeds: (chance: Seeded, node: number) => readonly Deed[] };

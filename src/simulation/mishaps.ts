@@ -1,12 +1,10 @@
 /** What is wrong around a node at the moment: calls of its ports that fail, are slow or are not told the truth, and who is away. */
+import { FAILING_PORTS, type FailingPort } from './deed.ts';
 import { LapsePlan } from './lapse-plan.ts';
 import { LatePlan } from './late-plan.ts';
 import type { Life } from './life.ts';
 
-/** `host`: it does not tell its devices. `turns`: a call may not even wait, since the same was forbidden a moment ago. */
-const NOTHING = { store: 0, metadata: 0, kernel: 0, kubernetes: 0, sandboxes: 0, host: 0, turns: 0 };
-
-export type FailingPort = keyof typeof NOTHING;
+const NOTHING = Object.fromEntries(FAILING_PORTS.map((port) => [port, 0])) as Record<FailingPort, number>;
 
 /** What an actor dies of that is made to. */
 export const PLANTED_DEFECT = 'a defect, planted by the simulation';
