@@ -104,6 +104,8 @@ export const assigning = eniSetup.createStateConfig({
               asking: askNext(context) ?? context.asking,
               calls: context.calls + 1,
             })),
+            // What has come may have its other half here, and that one may rest yet.
+            'armRest',
             'serve',
             'report',
           ],
