@@ -131,7 +131,7 @@ export class Conduct {
       this.#evidence.observe(move);
       this.#lines.observe(move, wasLine !== line);
     }
-    if (chart === 'eniFactory' && heard.type === 'ipResult') this.#lines.answered(context as EniFactoryContext, heard);
+    if (chart === 'eniFactory' && heard.type === 'ipResult') this.#lines.answered(heard);
     if (chart === 'node') this.#root.root(before.path, path, context as NodeContext, heard);
     if (chart === 'eniFactory' && heard.type === 'xstate.done.actor.survey')
       this.#holds.looked(context as EniFactoryContext);

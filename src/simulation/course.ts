@@ -123,7 +123,7 @@ export class Course {
     // Whoever is told that a device is gone, or to look now, asks at once.
     if (from !== to && event !== 'unplugged' && event !== 'lookNow') this.#tries(step);
     // A wait ends with the call that failed, or with a look at what has become of it.
-    if (event.startsWith('xstate.after.backoff') && from.endsWith('.backingOff') && !AGAIN.test(to))
+    if (event.startsWith('xstate.after.backoff') && /\.(backingOff|refused)$/.test(from) && !AGAIN.test(to))
       this.#report('alive', `${ref.id} waited in ${from}, and is ${to}`);
   }
 

@@ -111,6 +111,8 @@ export class Evidence {
     if (/^(freed|withdraw)$/.test(type) && from.startsWith('inUse.') && isTaken(before.book) && !isTaken(now.book))
       if (!to.startsWith('settling.') && to !== 'inUse.unassigning')
         wrong('and does not set up the device that its pod gives back');
+      else if (to === 'inUse.unassigning' && now.device?.ifindex !== 0)
+        wrong('and has it that the device which its pod gives back is here');
     if (from.startsWith('inUse.') && type === 'unplugged') this.#unplugged(move, wrong);
     if (type.startsWith('xstate.done') && from === to && to === 'inUse.assigning.completing')
       wrong('and asks for nothing');

@@ -3,7 +3,6 @@
  * turn for a failure of its own, and is late only by what looks have shown.
  */
 import { type EniContext, tokenOf } from '../../statecharts/eni-context.ts';
-import type { EniFactoryContext } from '../../statecharts/eni-factory-context.ts';
 import { hasHolders } from '../core/address-book.ts';
 import type { Failure } from '../core/errors.ts';
 import { isTaken } from '../core/own-eni.ts';
@@ -84,15 +83,13 @@ export class LineWatch {
   }
 
   /** The factory has heard an answer. What keeps an address from going keeps no pod from one. */
-  answered({ placed }: EniFactoryContext, { ok, slot, requestId, failure }: Answer): void {
+  answered({ ok, slot, requestId, failure }: Answer): void {
     if (ok !== false || slot === undefined || !this.#holding.has(slot)) return;
     if (failure?.code !== 'noCapacity')
       this.#report(
         '4',
         `eni:${slot} could not give addresses back, and refuses ${requestId} for that: ${failure?.code}`,
       );
-    if (placed.get(requestId ?? '')?.slot === slot)
-      this.#report('4', `eni:${slot} sends ${requestId} away, and it is sent there again`);
   }
 
   /** As much is asked for as is wanted when the call has its turn, and a turn is given up only when nothing is. */

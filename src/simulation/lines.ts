@@ -133,6 +133,20 @@ const WITH_FAULTS: readonly Trouble[] = [
     state: 'eni.attaching.describing',
     deeds: (chance) => [turnedAway('DescribeNetworkInterfaces', chance.between(1, 3))],
   },
+  // It is let go of, and then its attach arrives.
+  {
+    state: 'eni.attaching.calling',
+    deeds: (chance, node) => [
+      {
+        ...{ do: 'lateCalls', node, forMs: 5_000, next: [] },
+        calls: {
+          ...{ api: 'AttachNetworkInterface', times: 1, how: 'close' },
+          lateMs: chance.pick([6_000, 7_000, 8_000, 9_000, 10_000, 12_000]),
+        },
+      },
+      refused('AttachNetworkInterface', 'Operation.Conflict', 3),
+    ],
+  },
   // Nobody can tell what became of it, for longer than an attach may take, or for a moment.
   {
     state: 'eni.attaching.calling',

@@ -11,6 +11,7 @@ import type { GarbageCollectorContext } from '../../statecharts/garbage-collecto
 import { type IdlePoolContext, moveIn } from '../../statecharts/idle-pool-context.ts';
 import { hasHolders } from '../core/address-book.ts';
 import type { EniPhase } from '../core/eni-summary.ts';
+import { isTaken } from '../core/own-eni.ts';
 import type { Settings } from '../core/settings.ts';
 import type { Report } from './violation.ts';
 
@@ -170,6 +171,8 @@ export class StandStill {
       this.#report('7', `${ref.id} is ${path} and says that it is ${phase}`);
     if (path.startsWith('inUse') && context.device === null && phase !== 'faulty')
       this.#report('7', `${ref.id} is ${path} without a device and says that it is ${phase}`);
+    if (/^inUse\.(resting|assigning)/.test(path) && context.device?.ifindex === 0 && !isTaken(context.book))
+      this.#report('7', `${ref.id} is ${path}, and its device is where its pod was`);
     if (path === 'inUse.unplugged' && context.device !== null)
       this.#report('7', `${ref.id} waits for a device that it has`);
     if (failures > 0 !== (lastFailure !== null))

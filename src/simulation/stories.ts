@@ -229,7 +229,8 @@ const isContentWithLess: Story = (chance, node, name) => {
   };
   const less = chance.pick([
     { minIdle: 0, maxIdle: 0 },
-    { minIdle: 0, maxIdle: 1 },
+    { minIdle: 0, maxIdle: 0 },
+    { minIdle: 0, maxIdle: 2 },
     { minIdle: 3, maxIdle: 30 },
   ]);
   const told: Deed = { do: 'settings', node, changed: less };
@@ -238,6 +239,11 @@ const isContentWithLess: Story = (chance, node, name) => {
   return [
     { afterMs: 0, deed: { do: 'settings', node, changed: { minIdle: 3, maxIdle: 4, maxEnis: null } } },
     ...pods.map((container) => ({ afterMs: 0, deed: add(node, container) })),
+    // Others make room, whoever of them is there.
+    ...Array.from(
+      { length: 40 },
+      (_, index): Scene => ({ afterMs: 2_000, deed: { do: 'del', node, container: `n${node}-p${index + 1}` } }),
+    ),
     { afterMs: 20_000, deed: refused },
     {
       afterMs: 20_000,
@@ -249,6 +255,23 @@ const isContentWithLess: Story = (chance, node, name) => {
     },
     { afterMs: 20_000, deed: { do: 'settings', node, changed: { minIdle: 30, maxIdle: 30 } } },
     { afterMs: 60_000, deed: { do: 'settings', node, changed: { minIdle: 1, maxIdle: 4 } } },
+  ];
+};
+
+/** A pod of a StatefulSet lives on another node now, and what was kept for it here cannot be struck out. */
+const livesElsewhere: Story = (chance, node, name) => {
+  const other = (node + 1) % 2;
+  const [before, after] = [`${name}#1`, `${name}#2`];
+  const fails: Deed = { do: 'portFault', node, port: 'store', times: chance.pick([2, 12]) };
+  return [
+    { afterMs: 0, deed: add(node, before) },
+    { afterMs: 6_000, deed: { do: 'del', node, container: before } },
+    { afterMs: 9_000, deed: add(other, after, 110_000) },
+    ...[30_000, 50_000, 70_000, 100_000].flatMap((afterMs): readonly Scene[] => [
+      { afterMs, deed: ambush(node, 'garbageCollector.confirming', [fails]) },
+      { afterMs, deed: { do: 'lookNow', node, command: 'gc' } },
+    ]),
+    { afterMs: 200_000, deed: { do: 'del', node: other, container: after } },
   ];
 };
 
@@ -264,7 +287,7 @@ export function withStories(
 ): readonly Decision[] {
   const stories: readonly Story[] = [
     waitsForItsNode,
-    ...(faults ? [isMisseen, madeUnheard, stays, isContentWithLess] : []),
+    ...(faults ? [isMisseen, madeUnheard, stays, isContentWithLess, livesElsewhere] : []),
     ...(crashes && faults ? [leavesInTheDark] : []),
     ...(outOfBand ? [takenAndGone] : []),
     ...(outOfBand && faults ? [isTakenAgain] : []),

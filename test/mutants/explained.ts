@@ -33,6 +33,14 @@ export const EXPLAINED: Readonly<Record<string, string>> = {
     'each question of the second look turns its own failure into an answer, so that the look as a whole cannot fail',
   'garbageCollector confirming error confirm 0: without action 0 failed': 'as above: it cannot fail',
   'garbageCollector confirming error confirm 0: to resting': 'as above: it cannot fail',
+  'eni creating.inLine error awaitTurn 0: without action 1 report':
+    'a turn is refused for what was forbidden a moment ago alone, so that the ENI is gone within the same step, and tells all there is as it goes',
+  'eni inUse on assign 0: missing':
+    'where all of an ENI may be offered nothing is on its way and nothing leaves, so that the pod waits in its line instead, and the look at its ' +
+    'wants within the same step offers it all',
+  'idlePool resting on poolChanged 0: missing':
+    'it measures then, finds the same and rests: equal but for the time of the next look by its own clock, which begins anew',
+  'idlePool resting on poolChanged 1: missing': 'the root of the chart hears it then, and does the same',
   'eni inUse.unplugged after backoff 0: to inUse.looking':
     'a look at its wants by an ENI without a device leads to confirming within the same step',
 };
@@ -52,14 +60,13 @@ export const UNDECIDED: Readonly<Record<string, string>> = {
   'node running.degraded on forget 0: without action 0 forward': 'as above',
   'cloudKeeper listing done listStrays 0: without guard seenBefore': `${NOT_NOTICED}: a stray that is there at two looks, between which the factory's own look has taken it over`,
   'eni (root) on unreserve 0: without action 2 serve': `${NOT_NOTICED}, perhaps since it needs somebody who waits at the very ENI whose reservation ends, and that the address has no rest before it`,
-  'eni inUse on assign 0: missing': `${NOT_NOTICED}, perhaps since a pod that wants the whole ENI waits in its line then, and has it at the next look`,
   'eni inUse on freed 0: without action 2 armRest': `${NOT_NOTICED}, perhaps since rests are armed again once the device is set up`,
   'eni inUse on withdraw 0: missing': OWN_UNWRITTEN,
   'eni inUse on withdraw 0: to inUse': OWN_UNWRITTEN,
   'eni inUse on withdraw 0: without action 0 takeBack': OWN_UNWRITTEN,
   'eni inUse on withdraw 0: without action 1 deviceReturns': OWN_UNWRITTEN,
   'eni inUse on withdraw 0: without action 2 armRest': OWN_UNWRITTEN,
-  'eni inUse.assigning.completing always 0: without action 1 serve': `${NOT_NOTICED}, perhaps since whoever waits is served by the look at the ENI's wants that follows`,
+  'eni inUse.assigning.completing always 0: without action 2 serve': `${NOT_NOTICED}, perhaps since whoever waits is served by the look at the ENI's wants that follows`,
   'eni inUse.confirming done describeEni 3: without action 3 giveBack': `${NOT_NOTICED}, perhaps since requests that stay with an ENI that is attached again are served there, only later`,
   'eni inUse.confirming done describeEni 4: without action 1 assign': `${NOT_NOTICED}: an ENI of others that was detached under pods of ours`,
   'eni inUse.looking always 0: missing': `${NOT_NOTICED}, by two seeds: a pod gives its ENI back while a call is under way on it`,
@@ -92,7 +99,6 @@ export const UNDECIDED: Readonly<Record<string, string>> = {
   'eni creating.inLine on assign 0: missing': `${NOT_NOTICED} (${UP_TO_200}); test/statecharts/eni-in-line.test.ts sees some`,
   'eni creating.inLine error awaitTurn 0: missing': `${NOT_REACHED}: a turn that is refused; the walks of the chart do`,
   'eni creating.inLine error awaitTurn 0: without action 0 failed': `${NOT_REACHED}: a turn that is refused; the walks of the chart do`,
-  'eni creating.inLine error awaitTurn 0: without action 1 report': `${NOT_REACHED}: a turn that is refused; the walks of the chart do`,
   'eni creating.inLine error awaitTurn 0: to creating.backingOff': `${NOT_REACHED}: a turn that is refused; the walks of the chart do`,
   'eni creating.turnedAway after backoff 0: to creating.calling': `${NOT_NOTICED} (${UP_TO_200}); test/statecharts/eni-in-line.test.ts sees some`,
   'eni creating.inLine on assign 0: to creating.calling': `${NOT_NOTICED} (${UP_TO_200}); test/statecharts/eni-in-line.test.ts sees some`,
