@@ -2,7 +2,8 @@
  * The caller of bench alloc-warm, under Node and in a process of its own: so many requests, of which so many are always under way.
  *
  * Each round asks for an address for every pod over gRPC, gives all back (not timed), makes as many calls that do nothing on the same server
- * and connection, and asks once more over JSON as the plugin does, a connection each. What it prints last are samples a round.
+ * and connection, asks once more over JSON as the plugin does, a connection each, and without the pod's uid, which Terway's plugin does not name: then
+ * the daemon asks the API server for it. What it prints last are samples a round.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -14,12 +15,13 @@ export type AllocLoad = {
   readonly pid: number;
   readonly grpcSocket: string;
   readonly jsonSocket: string;
-  readonly pods: number;
+  /** `pod-0` and so on. */
+  readonly uids: readonly string[];
   readonly atOnce: readonly number[];
   readonly warmUp: number;
   readonly rounds: number;
 };
-export const WAYS = ['alloc', 'noop', 'json'] as const;
+export const WAYS = ['alloc', 'noop', 'json', 'nameless'] as const;
 export type Way = (typeof WAYS)[number];
 /** Of one way at one number at once: each round's calls a second, how long each call of all rounds took, and the daemon's processor time a call. */
 export type LoadSamples = { readonly perSecond: number[]; readonly ms: number[]; readonly busyUs: number[] };
@@ -74,7 +76,7 @@ async function timed(atOnce: number, one: (nth: number) => Promise<void>): Promi
   const each: number[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
-    for (let nth = next++; nth < load.pods; nth = next++) {
+    for (let nth = next++; nth < load.uids.length; nth = next++) {
       const startMs = performance.now();
       await one(nth);
       each.push(performance.now() - startMs);
@@ -83,7 +85,7 @@ async function timed(atOnce: number, one: (nth: number) => Promise<void>): Promi
   const before = busyNs();
   const startMs = performance.now();
   await Promise.all(Array.from({ length: atOnce }, worker));
-  return { ms: performance.now() - startMs, each, busyUs: (busyNs() - before) / 1_000 / load.pods };
+  return { ms: performance.now() - startMs, each, busyUs: (busyNs() - before) / 1_000 / load.uids.length };
 }
 
 let made = 0;
@@ -97,8 +99,11 @@ async function round(atOnce: number): Promise<Record<Way, Timed>> {
     const sandbox = (nth: number): string => `bench-${made}-${nth}`;
     if (way === 'noop') rounds.noop = await timed(atOnce, (nth) => overGrpc('GetIPInfo', named(nth, 'nobody')));
     else {
-      const ask = way === 'alloc' ? overGrpc : overJson;
-      rounds[way] = await timed(atOnce, (nth) => ask('AllocIP', { ...named(nth, sandbox(nth)), ...netns }));
+      const ask = way === 'json' ? overJson : overGrpc;
+      const uid = (nth: number) => (way === 'nameless' ? {} : { PodUid: load.uids[nth] });
+      rounds[way] = await timed(atOnce, (nth) =>
+        ask('AllocIP', { ...named(nth, sandbox(nth)), ...uid(nth), ...netns }),
+      );
       await timed(16, (nth) => overGrpc('ReleaseIP', named(nth, sandbox(nth))));
     }
   }
@@ -108,15 +113,12 @@ async function round(atOnce: number): Promise<Record<Way, Timed>> {
 const answer: AllocLoadAnswer = [];
 for (let nth = 0; nth < load.warmUp; nth += 1) await round(16);
 for (const atOnce of load.atOnce) {
-  const of: Record<Way, LoadSamples> = {
-    alloc: { perSecond: [], ms: [], busyUs: [] },
-    noop: { perSecond: [], ms: [], busyUs: [] },
-    json: { perSecond: [], ms: [], busyUs: [] },
-  };
+  const none = (): LoadSamples => ({ perSecond: [], ms: [], busyUs: [] });
+  const of: Record<Way, LoadSamples> = { alloc: none(), noop: none(), json: none(), nameless: none() };
   for (let nth = 0; nth < load.rounds; nth += 1) {
     const measured = await round(atOnce);
     for (const way of WAYS) {
-      of[way].perSecond.push((1_000 * load.pods) / measured[way].ms);
+      of[way].perSecond.push((1_000 * load.uids.length) / measured[way].ms);
       of[way].ms.push(...measured[way].each);
       of[way].busyUs.push(measured[way].busyUs);
     }
