@@ -54,7 +54,7 @@ const ARMED_LATER = `${NOT_NOTICED}, perhaps since rests are armed again once th
 /** Survivors that could be told apart, as far as is known: with what was tried. They count as survivors. */
 export const UNDECIDED: Readonly<Record<string, string>> = {
   'eni (root) on unreserve 0: without action 2 serve': `${NOT_NOTICED}, perhaps since it needs somebody who waits at the very ENI whose reservation ends, and that the address has no rest before it`,
-  'eni attaching entry: without action 0 assign': `${NOT_NOTICED}: an ENI that was long in coming, and is taken away under pods later`,
+  'eni attaching entry: without action 0 assign': `${NOT_NOTICED}: an ENI that was long in coming, and is taken away under pods later; test/statecharts/eni-in-line.test.ts sees it`,
   'eni inUse on freed 0: without action 2 armRest': ARMED_LATER,
   'eni inUse on withdraw 0: without action 2 armRest': ARMED_LATER,
   'eni inUse.assigning.completing always 0: without action 2 serve': `${NOT_NOTICED}, perhaps since whoever waits is served by the look at the ENI's wants that follows`,

@@ -166,6 +166,32 @@ t.test('in line: an Assign that is turned away sends nobody away, and the next i
   t.not(second?.token, first?.token);
 });
 
+t.test(
+  'turned away: who leaves is wanted no more, who comes again is, and the device of another ENI is no news',
+  async (t) => {
+    const on = await stage(attached);
+    await on.inUse();
+    on.assign('a', 'b', 'c', 'd');
+    await on.answer('awaitTurn');
+    await on.fail('assignIps', 'throttled');
+    const wanted = () => {
+      const { queue, growBy } = on.context();
+      return [queue.length, growBy];
+    };
+    t.same(wanted(), [3, 0]);
+    await on.send({ type: 'cancel', requestId: 'b', atMs: 0 });
+    t.same(wanted(), [2, 0], 'gone for good');
+    await on.send({ type: 'cancel', requestId: 'c', returns: true, atMs: 0 });
+    t.same(wanted(), [1, 2], 'comes again');
+    await on.send({ type: 'unplugged', mac: '00:16:3e:00:00:99', atMs: 0 });
+    t.equal(on.state(), 'inUse.assigning.turnedAway');
+    t.not(on.context().device, null);
+    await on.goOn(500);
+    await on.answer('awaitTurn');
+    t.match(on.asked('assignIps').at(-1), { count: 2 });
+  },
+);
+
 t.test('in line: the device goes while an Assign waits for its turn: the cloud is asked at once', async (t) => {
   const on = await stage(attached);
   await on.inUse();
@@ -227,6 +253,28 @@ t.test('attach: without a device the cloud is asked after some periods, and that
   await on.answer('describeEni', cloudEni('Attaching', 2));
   t.equal(on.state(), 'detaching.describing', 'two are, as far apart as an attach may take');
 });
+
+t.test(
+  'attach: one that was long in coming, and is taken away under pods later, has all of its time again',
+  async (t) => {
+    const on = await stage();
+    await on.answer('awaitTurn');
+    await on.answer('createEni', cloudEni('Available', 2));
+    await on.answer('attachEni');
+    await on.goOn(5 * PERIOD_MS);
+    await on.answer('describeEni', cloudEni('Attaching', 2));
+    t.not(on.context().waitingMs, null);
+    await on.answer('seekDevice');
+    await on.answer('describeEni', cloudEni('InUse', 2));
+    await on.inUse();
+    on.assign('a');
+    await on.goOn(120_000);
+    await on.send({ type: 'unplugged', mac: '00:16:3e:00:00:01', atMs: 130_000 });
+    await on.answer('describeEni', cloudEni('Available', 2));
+    t.equal(on.state(), 'attaching.describing');
+    t.equal(on.context().waitingMs, null);
+  },
+);
 
 t.test('attach: one that is turned away is no try, and is made again', async (t) => {
   const on = await stage();
