@@ -100,7 +100,7 @@ export class NodeFilter {
     // Of a host that has no default route no answers are sent anywhere.
     const primary = this.#families.length === 0 ? null : primaryDevice(view.routes(4, TABLE_MAIN), view.links, eniMacs);
     const wanted = tableOf(primary, this.#masquerades, this.#services, this.#own, this.#metadata);
-    this.#table = takenOf(wanted, this.lacking ?? []);
+    this.#table = wanted === null ? null : takenOf(wanted, this.lacking ?? []);
     const rules = primary === null ? [] : this.#families;
     return [
       ...(this.#table === null ? [] : this.#tableFixes(this.#table)),

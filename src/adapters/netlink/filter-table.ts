@@ -10,7 +10,7 @@ import {
   dumpNftRules,
   type NftRule,
   replaceTable,
-  tryChain,
+  tryChains,
 } from './wire/nftables.ts';
 
 /** Puts the table in the place of what was there, at once or not at all. Throws NetlinkError; EOPNOTSUPP and the like: the kernel has no nf_tables. */
@@ -44,24 +44,36 @@ export function isWholeBy(socket: NetlinkSocket, table: NftTable): boolean {
 
 /** One of each kind that ours are of. */
 const KINDS: readonly Omit<BaseChain, 'rules'>[] = [
-  { name: 'tried', type: 'filter', hook: 'prerouting', priority: -150 },
-  { name: 'tried', type: 'nat', hook: 'postrouting', priority: 100 },
-  { name: 'tried', type: 'route', hook: 'output', priority: -150 },
+  { name: 'tried-1', type: 'filter', hook: 'prerouting', priority: -150 },
+  { name: 'tried-2', type: 'nat', hook: 'postrouting', priority: 100 },
+  { name: 'tried-3', type: 'route', hook: 'output', priority: -150 },
 ];
 /** The kernel's words for what it does not know. */
 const UNKNOWN: readonly string[] = ['ENOENT', 'EOPNOTSUPP', 'EPROTONOSUPPORT', 'EAFNOSUPPORT', 'EINVAL'];
 
 /** Kinds of chains that this kernel does not take in family `inet`; all of them where it has no nf_tables. Changes nothing. Throws NetlinkError. */
 export function lackingChains(libc: Libc): BaseChain['type'][] {
-  return KINDS.filter((kind) => {
-    try {
-      transact(libc, (socket) => socket.execute(tryChain(kind)));
-      return false;
-    } catch (error) {
-      if (error instanceof NetlinkError && UNKNOWN.includes(error.code)) return true;
-      throw error;
-    }
-  }).map(({ type }) => type);
+  const all = KINDS.map(({ type }) => type);
+  const isUnknown = (error: unknown): boolean => error instanceof NetlinkError && UNKNOWN.includes(error.code);
+  try {
+    const [, table, ...chains] = tried(libc);
+    if (table?.error) throw table.error;
+    const failed = chains.find(({ error }) => error !== null && !isUnknown(error));
+    if (failed?.error) throw failed.error;
+    return all.filter((_, at) => chains[at]?.error !== null);
+  } catch (error) {
+    if (isUnknown(error)) return all;
+    throw error;
+  }
+}
+
+function tried(libc: Libc): ReturnType<NetlinkSocket['execute']> {
+  const socket = new NetlinkSocket(libc, null, NETLINK_NETFILTER);
+  try {
+    return socket.execute(tryChains(KINDS));
+  } finally {
+    socket.close();
+  }
 }
 
 function rulesOf(socket: NetlinkSocket, table: string): NftRule[] {
