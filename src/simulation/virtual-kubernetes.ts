@@ -26,8 +26,8 @@ export function virtualKubernetes(options: {
   const answered = <T>(what: string, signal: AbortSignal, read: () => Promise<T>): Promise<T> =>
     life.promise((resolve, reject) => {
       const abort = (): void => reject(Object.assign(new Error(`${what} was aborted`), { name: 'AbortError' }));
-      signal.addEventListener('abort', abort, { once: true });
       if (signal.aborted) return abort();
+      signal.addEventListener('abort', abort, { once: true });
       life.after(delayMs(), () => {
         signal.removeEventListener('abort', abort);
         const failure = failing();
