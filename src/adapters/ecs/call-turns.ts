@@ -27,6 +27,8 @@
 import { apiRates, type CloudApi, operatorApiRates } from '../../core/api-rates.ts';
 import { EnactorError } from '../../core/errors.ts';
 import type { CloudError } from '../../ports/cloud.ts';
+import { type AskCrowd, CrowdSize } from './crowd-size.ts';
+import { ReservedTurns } from './reserved-turns.ts';
 
 const MINUTE_MS = 60_000;
 /** The share of a node whose first call of a minute was refused, and the least that any falls to: a call in four minutes. */
@@ -76,7 +78,7 @@ export type CallTurnsOptions = {
   /** How many nodes share the account's limits, as far as is known; default: one. */
   readonly fleet?: () => number;
   /** How many of them want addresses at this moment; null: nobody knows. Never rejects. Default: nobody does. */
-  readonly crowd?: (signal: AbortSignal) => Promise<number | null>;
+  readonly crowd?: AskCrowd;
   /** Of the same time as `nowMs`. */
   readonly timers?: TurnTimers;
 };
@@ -127,15 +129,13 @@ export class CallTurns {
   readonly #apis = new Map<CloudApi, Api>();
   readonly #forbidden = new Map<string, { readonly untilMs: number; readonly error: CloudError }>();
   readonly #fleet: () => number;
-  /** Nodes that want addresses, as was asked last; and the question under way. */
-  #crowd: { readonly nodes: number | null; readonly atMs: number } = { nodes: null, atMs: -Infinity };
-  #asking: Promise<void> | null = null;
+  readonly #crowd: CrowdSize;
   readonly #startMs: number;
   /** Where in the time that all nodes need this one begins; of all APIs alike, since it needs them all. */
   readonly #place: number;
   #hurried = false;
-  /** Calls that have had their turn and are about to be made, by API and caller: since when. */
-  readonly #reserved = new Map<string, readonly number[]>();
+  /** Of calls that are about to be made, by API and caller. */
+  readonly #reserved: ReservedTurns;
   /** When a call of any API was refused last. */
   #refusedMs = -Infinity;
 
@@ -149,6 +149,8 @@ export class CallTurns {
     this.#fleet = () => Math.max(1, options.fleet?.() ?? 1);
     this.#startMs = this.#nowMs();
     this.#place = this.#fraction();
+    this.#crowd = new CrowdSize(options.crowd, this.#nowMs, this.#scaled(CROWD_MS));
+    this.#reserved = new ReservedTurns(this.#nowMs, this.#scaled(RESERVED_MS));
   }
 
   /** Somebody waits: this life's looks begin now, and what was to be kept idle is had now. */
@@ -167,7 +169,7 @@ export class CallTurns {
   async take({ api, who, background = false }: Turn, signal: AbortSignal): Promise<void> {
     const forbidden = this.#forbidden.get(`${api} ${who}`);
     if (forbidden !== undefined && this.#nowMs() < forbidden.untilMs) throw forbidden.error;
-    if (this.#isReserved(`${api} ${who}`)) return;
+    if (this.#reserved.use(`${api} ${who}`)) return;
     const state = this.#state(api);
     if (state.isMaking && this.#togetherMs(state.perMinute) > 0) await this.#joinCrowd(state);
     await new Promise<void>((resolve, reject) => {
@@ -198,10 +200,7 @@ export class CallTurns {
   /** As `take`, for a call that is made soon after: what it asks for may be settled then. */
   async reserve(turn: Turn, signal: AbortSignal): Promise<void> {
     await this.take(turn, signal);
-    const nowMs = this.#nowMs();
-    for (const call of this.#reserved.keys()) this.#reserve(call, this.#reservedFor(call));
-    const call = `${turn.api} ${turn.who}`;
-    this.#reserve(call, [...this.#reservedFor(call), nowMs]);
+    this.#reserved.add(`${turn.api} ${turn.who}`);
   }
 
   done(api: CloudApi, who: string): void {
@@ -252,22 +251,6 @@ export class CallTurns {
       .map(([api, { throttles, restUntilMs }]) => ({ api, times: throttles, forMs: Math.ceil(restUntilMs - nowMs) }));
   }
 
-  #isReserved(call: string): boolean {
-    const [first, ...others] = this.#reservedFor(call);
-    this.#reserve(call, others);
-    return first !== undefined;
-  }
-
-  #reservedFor(call: string): readonly number[] {
-    const sinceMs = this.#nowMs() - this.#scaled(RESERVED_MS);
-    return (this.#reserved.get(call) ?? []).filter((atMs) => atMs > sinceMs);
-  }
-
-  #reserve(call: string, since: readonly number[]): void {
-    if (since.length === 0) this.#reserved.delete(call);
-    else this.#reserved.set(call, since);
-  }
-
   #scaled(ms: number): number {
     return (ms * this.#minuteMs) / MINUTE_MS;
   }
@@ -299,17 +282,8 @@ export class CallTurns {
 
   /** What is wanted by so many nodes is had by each in its place, unless a minute is enough for all. */
   async #joinCrowd(state: Api): Promise<void> {
-    const { crowd } = this.#options;
-    if (crowd === undefined) return;
-    if (this.#nowMs() - this.#crowd.atMs >= this.#scaled(CROWD_MS)) {
-      // Whoever is given up does not take the answer from the others.
-      this.#asking ??= crowd(new AbortController().signal).then((nodes) => {
-        this.#asking = null;
-        this.#crowd = { nodes, atMs: this.#nowMs() };
-      });
-      await this.#asking;
-    }
-    const { nodes } = this.#crowd;
+    if (!this.#crowd.asks) return;
+    const nodes = await this.#crowd.told();
     if (nodes === null) return;
     if (nodes * MAKING_CALLS <= state.perMinute) {
       if (state.throttles === 0) state.share = null;
@@ -390,8 +364,7 @@ export class CallTurns {
 
   #later(state: Api, waitMs: number): void {
     const againMs = this.#scaled(CROWD_MS);
-    const asks =
-      state.isMaking && state.share?.placed === true && waitMs > againMs && this.#options.crowd !== undefined;
+    const asks = state.isMaking && state.share?.placed === true && waitMs > againMs && this.#crowd.asks;
     const goOn = asks ? () => void this.#joinCrowd(state).then(() => this.#serve(state)) : () => this.#serve(state);
     state.timer = this.#timers.setTimeout(goOn, Math.ceil(asks ? againMs : waitMs));
   }
