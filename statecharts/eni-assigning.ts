@@ -87,6 +87,10 @@ export const assigning = eniSetup.createStateConfig({
                 said: answered(context, event.output.value, true, event.output.atMs),
                 nowMs: event.output.atMs,
               })),
+              {
+                type: 'tellArrived',
+                params: ({ event }) => ({ ips: event.output.value, atMs: event.output.atMs }),
+              },
               'succeeded',
             ],
           },

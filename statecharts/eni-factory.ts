@@ -481,6 +481,15 @@ export const eniFactoryMachine = setup({
         'tellPool',
       ],
     },
+    // Whether another one had them, as when somebody took them from it a moment ago, only they know.
+    moved: {
+      actions: enqueueActions(({ context, event, enqueue }) => {
+        for (const { slot } of Object.values(context.enis)) {
+          const eni = slot === event.slot ? null : eniAt(context.enis, slot);
+          if (eni !== null) enqueue.sendTo(eni, event);
+        }
+      }),
+    },
     // Whose MAC it is, only they know.
     unplugged: {
       actions: enqueueActions(({ context, event, enqueue }) => {

@@ -33,6 +33,13 @@ const followLook = [
     params: ({ context, event }: Look) => strangeIn(context, shownThen(context, event.output) ?? noIps),
   },
   {
+    type: 'tellArrived',
+    params: ({ context, event }: Look) => ({
+      ips: strangeIn(context, shownThen(context, event.output) ?? noIps).unknown,
+      atMs: event.output.atMs,
+    }),
+  },
+  {
     type: 'follow',
     params: ({ context, event }: Look) => ({
       ips: shownThen(context, event.output) ?? noIps,

@@ -28,6 +28,8 @@ type Shown = { readonly context: EniContext; readonly event: { readonly output: 
 
 const isOverdue = ({ context, event }: Shown): boolean => isLate(context, event.output.atMs);
 
+const arrivedWith = ({ ipv4, ipv6 }: CloudEni, atMs: number) => ({ ips: [...ipv4, ...ipv6], atMs });
+
 export const creating = eniSetup.createStateConfig({
   initial: 'inLine',
   states: {
@@ -70,6 +72,7 @@ export const creating = eniSetup.createStateConfig({
           target: '#eni.attaching',
           actions: [
             { type: 'learn', params: ({ event }) => ({ eni: event.output.value, atMs: event.output.atMs }) },
+            { type: 'tellArrived', params: ({ event }) => arrivedWith(event.output.value, event.output.atMs) },
             'succeeded',
           ],
         },
@@ -117,6 +120,10 @@ export const creating = eniSetup.createStateConfig({
               {
                 type: 'learn',
                 params: ({ event }) => ({ eni: event.output.value as CloudEni, atMs: event.output.atMs }),
+              },
+              {
+                type: 'tellArrived',
+                params: ({ event }) => arrivedWith(event.output.value as CloudEni, event.output.atMs),
               },
               'succeeded',
             ],

@@ -111,6 +111,35 @@ export function afterReport(
   return { book: unpaired(heldBy(reconciled(book, ips.ipv4, nowMs, takingYet), held)), halves };
 }
 
+/**
+ * What is left to an ENI once others have these. Its primary address comes first, as the cloud reports it; what is on its way out stays, since its
+ * Unassign may be under way, and others may well have it before that is answered.
+ */
+export function ownBut({ dual, book, halves }: Owner, moved: readonly string[]): Ips {
+  const sound = book.filter(({ state }) => state !== 'invalid');
+  const stays = (ip: string): boolean => !moved.includes(ip);
+  const [going, here] = [sound.filter(isGoing), sound.filter((entry) => !isGoing(entry))];
+  const ipv4 = [...here, ...halves.ipv4].sort((a, b) => Number(b.primary) - Number(a.primary));
+  const ipv6 = [...here.flatMap(({ address }) => address.ipv6 ?? []), ...halves.ipv6.map(({ ip }) => ip)];
+  const leaving = [...going.flatMap(({ address }) => address.ipv6 ?? []), ...halves.leaving];
+  return {
+    ipv4: [...ipv4.map(({ address }) => address.ipv4).filter(stays), ...going.map(({ address }) => address.ipv4)],
+    ipv6: dual ? [...[...ipv6, ...halves.heldBack].filter(stays), ...leaving] : [],
+  };
+}
+
+const isGoing = ({ state }: Entry): boolean => state === 'leaving';
+
+/** Somebody took these away, and they are on another ENI by now. */
+export function afterMove(context: Owner, moved: readonly string[], nowMs: number): Owned {
+  return afterReport({ ...context, takingYet: true }, ownBut(context, moved), nowMs);
+}
+
+export function ownsAny(context: Owner, ips: readonly string[]): boolean {
+  const [all, left] = [ownBut(context, []), ownBut(context, ips)];
+  return left.ipv4.length + left.ipv6.length < all.ipv4.length + all.ipv6.length;
+}
+
 /** Halves are left over and have rested, and nobody wants the address that they could be of. The primary one's can only be completed. */
 export function isUneven({ halves, ours, limit, book }: Owner, nowMs: number): boolean {
   const primary = halves.ipv4.some((entry) => entry.primary);

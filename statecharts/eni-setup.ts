@@ -247,6 +247,10 @@ export const eniSetup = setup({
       const book = freed(context.book, ipv4, coolUntilMs, isWhole(context, ipv4) ? reservedUntilMs : null);
       return owning(context, rested(book, atMs), atMs);
     }),
+    /** Another ENI may have had them. */
+    tellArrived: enqueueActions(({ context, enqueue }, { ips, atMs }: { ips: readonly string[]; atMs: number }) => {
+      if (ips.length > 0) enqueue.sendParent({ type: 'moved', slot: context.slot, ips, atMs });
+    }),
     /** For the log: charts write none. */
     tellStrange: (_, _params: Strange) => {},
     tellUnplugged: (_, _params: { eniId: string; mac: string }) => {},

@@ -10,12 +10,12 @@
  */
 import { type ActorRefFrom, and, assign, or } from 'xstate';
 import { bound, rested, shortened } from '../src/core/address-book.ts';
-import { contextOf } from './eni-context.ts';
+import { answered, contextOf } from './eni-context.ts';
 import { inUse } from './eni-in-use.ts';
 import { deleting, detaching, draining, stuck } from './eni-leaving.ts';
 import { lost } from './eni-lost.ts';
 import { attaching, creating, settling } from './eni-opening.ts';
-import { owning } from './eni-owned.ts';
+import { afterMove, ownBut, owning, ownsAny, strangeIn } from './eni-owned.ts';
 import { eniSetup } from './eni-setup.ts';
 
 export const eniMachine = eniSetup.createMachine({
@@ -52,6 +52,20 @@ export const eniMachine = eniSetup.createMachine({
         assign(({ context, event }) => owning(context, rested(context.book, event.atMs), event.atMs)),
         'armRest',
         'serve',
+        'report',
+      ],
+    },
+    // Before it is compared with the cloud: until then two pods could have one address.
+    moved: {
+      guard: ({ context, event }) => ownsAny(context, event.ips),
+      actions: [
+        { type: 'tellStrange', params: ({ context, event }) => strangeIn(context, ownBut(context, event.ips)) },
+        assign(({ context, event: { ips, atMs } }) => ({
+          ...afterMove(context, ips, atMs),
+          said: answered(context, ips, false, atMs),
+          nowMs: Math.max(context.nowMs, atMs),
+        })),
+        'armRest',
         'report',
       ],
     },

@@ -56,8 +56,18 @@ export type EniEvent =
   | { readonly type: 'rest'; readonly atMs: number }
   /** The configuration has changed. A wait that has begun goes on as long as it was to last. */
   | { readonly type: 'settings'; readonly times: EniTimes; readonly atMs: number }
+  /** Another ENI has these addresses: an answer of the cloud has said so. */
+  | Moved
   /** The host has no device with this MAC any more. */
   | Unplugged;
+
+/** `slot`: where they are now. */
+export type Moved = {
+  readonly type: 'moved';
+  readonly slot: number;
+  readonly ips: readonly string[];
+  readonly atMs: number;
+};
 
 export type Unplugged = { readonly type: 'unplugged'; readonly mac: string; readonly atMs: number };
 
@@ -106,6 +116,7 @@ export type FactoryEvent =
   | IpResult
   | { readonly type: 'eniChanged'; readonly summary: EniSummary; readonly atMs: number }
   | { readonly type: 'eniGone'; readonly summary: EniSummary; readonly atMs: number }
+  | Moved
   | Unplugged
   /** An ENI of ours that no actor has. */
   | { readonly type: 'eniFound'; readonly found: AdoptedEni; readonly atMs: number }

@@ -129,8 +129,6 @@ export class BookWatch {
       this.#witness.checks += 1;
       const holding = this.#witness.held.get(ip);
       if (holding === undefined || this.#witness.touched.has(holding.eniId)) continue;
-      // Somebody took it from this ENI, another has it by now, and nobody has looked yet.
-      if (holding.eniId !== eniId && eniId !== null && this.#witness.touched.has(eniId)) continue;
       // An Unassign whose answer was lost was carried out, and another ENI has it by now: here it is served to nobody.
       if (state === 'leaving' && sandbox === null && holding.eniId !== eniId) continue;
       const holder = sandboxKey({ containerId: holding.container, ifName: 'eth0' });

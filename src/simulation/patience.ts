@@ -16,8 +16,6 @@ const BACK_OFFS = 2;
 
 export type Looked = {
   readonly enis: readonly EniSnapshot[];
-  /** ENIs that others were at: one of ours may have an address of theirs by now, and the book has not heard. */
-  readonly touched: ReadonlySet<string>;
   /** Reservations on the disk, by address. */
   readonly records: ReadonlyMap<string, string>;
   readonly factory: EniFactoryContext | undefined;
@@ -36,9 +34,9 @@ export class Patience {
     this.#report = report;
   }
 
-  check({ enis, touched, records, factory, pool, nowMs }: Looked): void {
+  check({ enis, records, factory, pool, nowMs }: Looked): void {
     // One without a device, or on its way out, may let a rest wait.
-    const serving = enis.filter((eni) => eni.matches('inUse') && !touched.has(eni.context.eniId ?? ''));
+    const serving = enis.filter((eni) => eni.matches('inUse'));
     const kept = serving.flatMap(({ context }) => context.book.filter(({ state }) => state === 'reserved'));
     const without = kept.flatMap(({ address: { ipv4 } }) => (records.has(ipv4) ? [] : [ipv4]));
     for (const ip of this.#unrecorded.keys()) if (!without.includes(ip)) this.#unrecorded.delete(ip);

@@ -507,7 +507,6 @@ export class SimNode {
     if (!this.defective && this.serving)
       this.#patience.check({
         enis: this.books.enis,
-        touched: this.#options.witness.touched,
         records: this.disk.synced('reservations'),
         factory: this.snapshot('eniFactory')?.context as EniFactoryContext | undefined,
         pool: this.snapshot('idlePool')?.context as IdlePoolContext | undefined,

@@ -114,9 +114,13 @@ const takenAndGone: Story = (chance, node, name) => {
       deed: { do: 'outOfBand', node, change: 'unassign', which: chance.between(0, 999) },
     }),
   );
+  // What is taken may be given to another ENI at once.
+  const late = Array.from({ length: chance.between(2, 10) }, (_, index) => `${name}-9${index}`);
   return [
     ...pods.map((container) => ({ afterMs: 0, deed: add(node, container) })),
     ...taken,
+    ...late.map((container) => ({ afterMs: takenMs + 50, deed: add(node, container, 110_000) })),
+    ...late.map((container) => ({ afterMs: goneMs, deed: { do: 'del', node, container } as const })),
     ...pods.map((container) => ({ afterMs: goneMs, deed: { do: 'del', node, container } as const })),
   ];
 };
