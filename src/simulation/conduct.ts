@@ -310,6 +310,7 @@ export class Conduct {
   #tells(ref: AnyActorRef, before: EniContext, now: EniContext, { type, output }: Heard): void {
     if (type === 'unplugged' && before.device !== null && now.device === null)
       this.#news.add(`the device of ${ref.id} is gone`);
+    if (type === 'moved' && before.book !== now.book) this.#news.add(`addresses of ${ref.id} are on another ENI`);
     if (type !== 'xstate.done.actor.0.eni.inUse.confirming' || before.book === now.book) return;
     const eni = output?.value as CloudEni | null;
     if (eni?.status !== 'InUse') return;

@@ -54,6 +54,11 @@ const ARMED_LATER = `${NOT_NOTICED}, perhaps since rests are armed again once th
 /** Survivors that could be told apart, as far as is known: with what was tried. They count as survivors. */
 export const UNDECIDED: Readonly<Record<string, string>> = {
   'eni (root) on unreserve 0: without action 2 serve': `${NOT_NOTICED}, perhaps since it needs somebody who waits at the very ENI whose reservation ends, and that the address has no rest before it`,
+  'eni (root) on moved 0: without action 0 tellStrange': `${NOT_NOTICED}, by two seeds: something else is said within the same step`,
+  'eni (root) on moved 0: without action 2 armRest': `${NOT_NOTICED}, by two seeds: it wakes up for an address that it has no more`,
+  'eni creating.searching done findEni 0: without action 1 tellArrived': `${NOT_NOTICED}: what was taken from one ENI is on a new one whose Create was not answered`,
+  'eni inUse.confirming done describeEni 0: without action 1 tellArrived': `${NOT_NOTICED}: what was taken from one ENI is put onto another one by hand, and that is compared first`,
+  'eni inUse.confirming done describeEni 1: without action 1 tellArrived': 'as above',
   'eni attaching entry: without action 0 assign': `${NOT_NOTICED}: an ENI that was long in coming, and is taken away under pods later; test/statecharts/eni-in-line.test.ts sees it`,
   'eni inUse on freed 0: without action 2 armRest': ARMED_LATER,
   'eni inUse on withdraw 0: without action 2 armRest': ARMED_LATER,
