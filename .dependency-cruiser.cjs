@@ -6,7 +6,8 @@ const pure = ['^node_modules/(ipaddr\\.js)/'];
 const { builtinModules } = require('node:module');
 const anyPackage = ['^node_modules/', `^(node:)?(${builtinModules.join('|')})$`, '^bun:ffi$'];
 const layers = {
-  '^src/core/': ['^src/core/', ...pure, '^node_modules/zod/'],
+  // The package tells its version.
+  '^src/core/': ['^src/core/', ...pure, '^node_modules/zod/', '^package\\.json$'],
   '^src/ports/': ['^src/(core|ports)/'],
   '^src/vpc/': ['^src/(core|vpc)/'],
   '^statecharts/': ['^src/(core|ports)/', '^statecharts/', '^node_modules/xstate/'],

@@ -1,5 +1,7 @@
 /** `enactor`: a table of commands. Each is a file in commands/ that adds itself, so that a new one is a line here. */
+
 import { Command } from 'commander';
+import { VERSION } from '../core/version.ts';
 import type { AddCommand, Done } from './command.ts';
 import { actorsCommand } from './commands/actors.ts';
 import { chartsCommand } from './commands/charts.ts';
@@ -39,6 +41,7 @@ const COMMANDS: Readonly<Record<string, readonly AddCommand[]>> = {
 /** All of `enactor`; `done` hears each command’s exit code. */
 export function program(done: Done): Command {
   const enactor = new Command('enactor')
+    .version(VERSION, '--version', 'of this package')
     .enablePositionalOptions()
     .description('Pod addresses from the VPC on Alibaba Cloud nodes: the lab, and a look at a node’s daemon')
     .exitOverride()

@@ -173,7 +173,8 @@ export async function runDaemon(
       const cloud = () => (asksCloud ? { ...access.report(), securityGroups: groups?.report() ?? null } : null);
       const world = nodePorts({ flags, config, access, store, kubernetes: kubernetesThen, log });
       let machine = machineReport(facts, config, null);
-      log.info({ kernel: machine.kernel, arch: machine.arch, glibc: machine.glibc, node: machine.node }, 'the host');
+      const { enactor, kernel, arch, glibc, node } = machine;
+      log.info({ enactor, kernel, arch, glibc, node }, 'the host');
       for (const says of machine.lacks) log.warn({}, says);
       told = new ToldBeside({
         ...{ refusals, pods, room, cloud, machine: () => machine },

@@ -4,6 +4,7 @@
  *
  * Source: Terway, ECS_ENDPOINT, VPC_ENDPOINT, ALICLOUD_CLIENT_SCHEME (HTTP or HTTPS), ALICLOUD_ENDPOINT_TYPE (public or vpc).
  */
+
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { TERWAY_DATABASE } from '../adapters/bolt/terway-database.ts';
@@ -15,6 +16,7 @@ import type { FlagValue } from '../core/config-report.ts';
 import { EnactorError } from '../core/errors.ts';
 import { socketPathProblem } from '../core/limits.ts';
 import { LOG_LEVELS, type LogLevel } from '../core/log-level.ts';
+import { VERSION } from '../core/version.ts';
 import { DEFAULT_DATA_DIR } from './compiled-code.ts';
 
 export type Flags = {
@@ -62,6 +64,7 @@ export type Flags = {
 
 const program = () =>
   new Command('enactord')
+    .version(VERSION, '--version', 'of this package')
     .description('Gives the pods of this node addresses of the VPC.')
     .option('--config <path>', 'configuration file, JSON', '/etc/eni/eni_conf')
     .addOption(new Option('--node-name <name>', 'this node as the API server knows it').env('NODE_NAME'))
@@ -70,7 +73,11 @@ const program = () =>
     .option('--grpc-socket <path>', 'socket of the gRPC service', '/var/run/eni/eni.socket')
     .option('--json-socket <path>', 'socket of the same service as JSON over HTTP', '/var/run/eni/enactor.socket')
     .option('--debug-socket <path>', 'socket of /v1/report, /v1/health and /v1/config', '/var/run/eni/eni_debug.socket')
-    .option('--metrics-listen <host:port>', 'serves /metrics, and nothing else, over TCP too; default: nowhere', '')
+    .option(
+      '--metrics-listen <host:port>',
+      'serves /metrics, /livez and /readyz, and nothing else, over TCP too; default: nowhere',
+      '',
+    )
     .option('--lock-file <path>', "lock shared with Terway's daemon", '/var/run/eni/terwayd.lock')
     .option('--terway-db <path>', 'Terway\'s records of the pods it left us; "" for none', TERWAY_DATABASE)
     .option('--boot-id-file <path>', 'differs from boot to boot of the host', BOOT_ID_FILE)

@@ -4,6 +4,7 @@ import { glibcVersion } from '../adapters/netlink/libc-koffi.ts';
 import type { Config } from '../core/config.ts';
 import { EnactorError } from '../core/errors.ts';
 import { type HostFacts, hostFindings, type LackingChain } from '../core/host-needs.ts';
+import { VERSION } from '../core/version.ts';
 import type { MachineReport } from '../ports/introspection.ts';
 
 export function hostFacts(): HostFacts {
@@ -23,5 +24,5 @@ export function machineReport(
   lacking: readonly LackingChain[] | null,
 ): MachineReport {
   const found = hostFindings(facts, config, lacking);
-  return { ...facts, node: process.versions.node, lacks: found.map(({ says }) => says) };
+  return { ...facts, enactor: VERSION, node: process.versions.node, lacks: found.map(({ says }) => says) };
 }

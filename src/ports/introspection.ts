@@ -237,7 +237,12 @@ export type NodeReport = {
 /** What the Node object says of the route that leads its pods' addresses here. */
 export type PodRouteReport = { readonly made: boolean; readonly reason: string; readonly message: string };
 
-export type MachineReport = HostFacts & { readonly node: string; readonly lacks: readonly string[] };
+/** `enactor`: the daemon's version; `node`: of Node. */
+export type MachineReport = HostFacts & {
+  readonly enactor: string;
+  readonly node: string;
+  readonly lacks: readonly string[];
+};
 
 export type GroupsReport = {
   readonly lookedMs: number;

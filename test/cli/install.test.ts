@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
+import { tryFileLock } from '../../src/adapters/locks/file-lock.ts';
 import { DROP_INS, MARK } from '../../src/cli/install/guest-agents.ts';
 import { hostChecks } from '../../src/cli/install/host-checks.ts';
 import { install } from '../../src/cli/install/install.ts';
@@ -85,6 +86,22 @@ t.test(
     t.strictSame(readdirSync(join(root, 'opt/cni/bin')), ['terway']);
   },
 );
+
+t.test('install: while Terway’s daemon is at work nothing is changed, and whoever asks is told', async (t) => {
+  const root = host(t, { 'opt/cni/bin/terway': 'Terway’s', 'run/eni/terwayd.lock': '' });
+  const plugin = pluginAt(root);
+  writeFileSync(plugin, `${PLUGIN_MARK} 1`);
+  const lock = tryFileLock(join(root, 'run/eni/terwayd.lock'));
+  t.throws(() => install(root, plugin, null, any), /Terway’s daemon is at work .* nothing is changed/);
+  t.strictSame(readdirSync(join(root, 'opt/cni/bin')), ['terway']);
+  t.equal(readFileSync(join(root, 'opt/cni/bin/terway'), 'utf8'), 'Terway’s');
+  lock?.release();
+  t.equal(install(root, plugin, null, any).length, 2, 'once it is gone ours takes its place');
+  const ours = tryFileLock(join(root, 'run/eni/terwayd.lock'));
+  writeFileSync(plugin, `${PLUGIN_MARK} 2`);
+  t.equal(install(root, plugin, null, any).length, 2, 'our own daemon does not keep our plugin from an upgrade');
+  ours?.release();
+});
 
 t.test(
   'install: plugin and drop-ins of the agents that are there, and of no other; again, nothing changes',

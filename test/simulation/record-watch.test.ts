@@ -82,8 +82,10 @@ t.test('records: what a sandbox has left on the host is not forgotten before it 
 t.test('owners: who makes an ENI has it, whether he knows its id or not', (t) => {
   const said: string[] = [];
   const report = (_: string, what: string): void => void said.push(what);
-  const eni = (slot: number, eniId: string | null): EniContext =>
-    ({ slot, eniId, token: 't', calls: 1, repeated: null }) as unknown as EniContext; // what is asked for of it
+  const eni = (slot: number, eniId: string | null, ip?: string, state = 'idle'): EniContext => {
+    const book = ip === undefined ? [] : [{ address: { ipv4: ip, ipv6: null }, state }];
+    return { slot, eniId, token: 't', calls: 1, repeated: null, book } as unknown as EniContext; // what is asked for of it
+  };
   const made = new Map([['t-1-1', 'eni-a']]);
   checkOwners('node 1', [eni(1, null), eni(2, 'eni-b'), eni(3, null)], made, report);
   t.same(said, []);
@@ -91,5 +93,9 @@ t.test('owners: who makes an ENI has it, whether he knows its id or not', (t) =>
   t.match(said.shift(), /eni-a is eni:1's, and eni:2's/);
   checkOwners('node 1', [eni(1, 'eni-b'), eni(2, 'eni-b')], made, report);
   t.match(said.shift(), /eni-b is eni:1's, and eni:2's/);
+  checkOwners('node 1', [eni(1, 'eni-a', '10.0.0.1'), eni(2, 'eni-b', '10.0.0.1', 'leaving')], made, report);
+  t.same(said, [], 'what is given back may be with another one');
+  checkOwners('node 1', [eni(1, 'eni-a', '10.0.0.1'), eni(2, 'eni-b', '10.0.0.1', 'bound')], made, report);
+  t.match(said.shift(), /eni:1 and eni:2 both have 10.0.0.1/);
   t.end();
 });

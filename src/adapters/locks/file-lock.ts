@@ -8,7 +8,8 @@ import { dirname } from 'node:path';
 import koffi from 'koffi';
 import { EnactorError } from '../../core/errors.ts';
 
-const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
+const LOCK_SH = 1;
 const LOCK_EX = 2;
 const LOCK_NB = 4;
 const EWOULDBLOCK = 11;
@@ -18,6 +19,18 @@ export type FileLock = {
   stillOurs(): boolean;
   release(): void;
 };
+
+/** Whether somebody holds it. A file that is not there nobody holds; none is made. Throws the system error. */
+export function isLockHeld(path: string): boolean {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
+  const flock = koffi.load('libc.so.6').func('int flock(int fd, int operation)');
+  const fd = openSync(path, O_NOFOLLOW | O_RDONLY);
+  try {
+    return flock(fd, LOCK_SH | LOCK_NB) !== 0 && koffi.errno() === EWOULDBLOCK;
+  } finally {
+    closeSync(fd);
+  }
+}
 
 /** null when somebody else holds it. The file is made if missing and never removed. Throws EnactorError naming the path. */
 export function tryFileLock(path: string): FileLock | null {

@@ -7,14 +7,14 @@ import { join, relative } from 'node:path';
 import { whyPluginFails } from '../plugin-trial.ts';
 import { DROP_INS, type DropIn, type Primary } from './guest-agents.ts';
 import { placeFile } from './place-file.ts';
-import { hadTerway, keepTerwayPlugin, TERWAY_PLUGIN } from './terway-name.ts';
+import { hadTerway, keepTerwayPlugin, TERWAY_PLUGIN, terwayWorks } from './terway-name.ts';
 
 export const PLUGIN_PATH = 'opt/cni/bin/enactor-cni';
 
 export type Step = { readonly what: string; readonly path: string; readonly is: 'written' | 'there already' };
 
 /**
- * Throws the system error, which names the path, or what the host says of the plugin: it is run there before it takes the place of the one that is
+ * Throws where Terway's daemon is at work, and then nothing is changed; the system error, which names the path; or what the host says of the plugin: it is run there before it takes the place of the one that is
  * there. `primary` null: no agent is told anything, since it would be told to leave all devices alone.
  */
 export function install(
@@ -27,6 +27,10 @@ export function install(
     ...{ what, path, is: placeFile(join(root, path), data, mode, by) ? 'written' : 'there already' },
   });
   const there = ({ signs }: DropIn) => signs.some((sign) => existsSync(join(root, sign)));
+  if (terwayWorks(root))
+    throw new Error(
+      'Terway’s daemon is at work on this node and holds terwayd.lock: nothing is changed; take its pod off the node first (deploy/terway.md)',
+    );
   const data = readFileSync(plugin);
   const isTerways = hadTerway(root);
   if (isTerways) keepTerwayPlugin(root);

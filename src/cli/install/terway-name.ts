@@ -7,14 +7,26 @@
  */
 import { existsSync, linkSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { isLockHeld } from '../../adapters/locks/file-lock.ts';
 import { PLUGIN_MARK } from '../../core/plugin-mark.ts';
 
 export const TERWAY_PLUGIN = 'opt/cni/bin/terway';
 export const TERWAY_PLUGIN_KEPT = 'opt/cni/bin/terway.before-enactor';
+/** One file, but where the second path is no link to the first. */
+const LOCKS = ['run/eni/terwayd.lock', 'var/run/eni/terwayd.lock'] as const;
 
 /** Whether there is a plugin of that name on this host, or was before us. */
 export function hadTerway(root: string): boolean {
   return [TERWAY_PLUGIN, TERWAY_PLUGIN_KEPT].some((path) => existsSync(join(root, path)));
+}
+
+/**
+ * Whether Terway's daemon is at work here, and the plugin of that name is its own: ours would ask a daemon that cannot start, and no pod of the node
+ * would come up.
+ */
+export function terwayWorks(root: string): boolean {
+  const theirs = join(root, TERWAY_PLUGIN);
+  return existsSync(theirs) && !isOurs(theirs) && LOCKS.some((path) => isLockHeld(join(root, path)));
 }
 
 /** Before ours takes its place. At no time there is none. */

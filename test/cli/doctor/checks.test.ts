@@ -31,7 +31,7 @@ const report: NodeReport = {
   ...{ state: 'running.serving', missing: [], enis: [], pool: null, leases: [], waiting: [], actors: [] },
   ...{ store: { failing: null, setAside: null }, refusals: [], cloud, holds: [] },
   podWatch: { syncedAtMs: NOW - MINUTE, heardAtMs: NOW - 3_000, awaySinceMs: null, why: null, gaps: 0 },
-  machine: { kernel: '6.1.0', arch: 'x64', glibc: '2.36', node: '20.19.0', lacks: [] },
+  machine: { enactor: '0.1.0', kernel: '6.1.0', arch: 'x64', glibc: '2.36', node: '20.19.0', lacks: [] },
 };
 
 const lines = (more: Partial<NodeReport>): string[] =>
@@ -80,7 +80,7 @@ t.test('doctor: mode VPC, whether somebody has made the route to the pods', asyn
 
 t.test('doctor: what the host lacks, each with what that costs', async (t) => {
   const lacks = ['the kernel takes no nat in family inet', 'the kernel takes no route chains'];
-  const machine = { kernel: '5.1.0', arch: 'arm64', glibc: '2.36', node: '20.19.0', lacks };
+  const machine = { enactor: '0.1.0', kernel: '5.1.0', arch: 'arm64', glibc: '2.36', node: '20.19.0', lacks };
   t.strictSame(
     changed({ machine }),
     lacks.map((says) => `machine warning ${says}`),
