@@ -8,6 +8,7 @@ import '../lab/in-box.ts';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { OWN_ENI_ANNOTATION, OWN_ENI_RESOURCE } from '../../src/core/own-eni.ts';
 import { modesTable, type Seen } from '../../src/lab/checks/modes-table.ts';
@@ -27,6 +28,9 @@ import { CriNode, type CriPod } from './cri-node.ts';
 import { leftBehind } from './left-behind.ts';
 import { BACKENDS, type Backend, ELSEWHERE, FAR, MATRIX, MODES, NODE, type Target } from './mode-matrix.ts';
 import { type Aim, inNetns, inPod, type Shell, serveWho, whoAnswers } from './who-answers.ts';
+
+const LISTEN_TRIES = 50;
+const LISTEN_PAUSE_MS = 100;
 
 t.setTimeout(180_000);
 const missing = [...missingForContainerd(), ...[missingForServices() ?? []].flat()];
@@ -185,10 +189,13 @@ async function stopped(t: Test, rig: Rig): Promise<void> {
   const again = await node.startPod('again', wanted.own);
   const eni = enis.find((one) => one?.ipv4.includes(again.ip));
   t.notOk(hasDevice(rig, eni?.mac ?? ''), 'an ENI that came back is the next pod’s');
-  const probe = await whoAnswers(
-    inNetns(netnsOf(lab, NODE)),
-    again.ips.map((address) => ({ address, port: WEB_PORT })),
-  );
+  const asked = again.ips.map((address) => ({ address, port: WEB_PORT }));
+  // What it runs listens a moment after it was started.
+  let probe = await whoAnswers(inNetns(netnsOf(lab, NODE)), asked);
+  for (let tries = 1; tries < LISTEN_TRIES && probe.includes(null); tries += 1) {
+    await sleep(LISTEN_PAUSE_MS);
+    probe = await whoAnswers(inNetns(netnsOf(lab, NODE)), asked);
+  }
   t.strictSame(
     probe.map((answer) => answer?.place),
     ['again', 'again'],
