@@ -42,7 +42,7 @@ import { FleetSize } from './fleet-size.ts';
 import { followConfig, hearOverlay } from './follow-config.ts';
 import { Gate } from './gate.ts';
 import { beat } from './heartbeat.ts';
-import { hostFacts, machineReport, refuseHost } from './host-facts.ts';
+import { hostFacts, machineTold, refuseHost } from './host-facts.ts';
 import { kubernetesLater } from './kubernetes-later.ts';
 import { MemoryAtRest, REST_LOOK_MS, thisProcess } from './memory-at-rest.ts';
 import { NodeHerald } from './node-herald.ts';
@@ -76,7 +76,6 @@ const CONFLIST_MS = 2_000;
 /** Security groups change seldom: looked at once in so many of the cloud's periods. */
 const GROUP_PERIODS = 5;
 const GROUP_GLANCE_MS = 2_000;
-const LACKS_TOLD_MS = 5_000;
 const NOTICES_MS = 500;
 const HERALD_MS = 1_000;
 const HERALD_MIN_MS = 100;
@@ -172,12 +171,9 @@ export async function runDaemon(
       const asksCloud = config.daemonMode !== 'VPC';
       const cloud = () => (asksCloud ? { ...access.report(), securityGroups: groups?.report() ?? null } : null);
       const world = nodePorts({ flags, config, access, store, kubernetes: kubernetesThen, log });
-      let machine = machineReport(facts, config, null);
-      const { enactor, kernel, arch, glibc, node } = machine;
-      log.info({ enactor, kernel, arch, glibc, node }, 'the host');
-      for (const says of machine.lacks) log.warn({}, says);
+      const machine = machineTold({ facts, config, lackingChains: world.lackingChains, log }, end);
       told = new ToldBeside({
-        ...{ refusals, pods, room, cloud, machine: () => machine },
+        ...{ refusals, pods, room, cloud, machine },
         podRoute: () => (asksCloud ? undefined : (herald?.podRoute() ?? null)),
         get fullNode() {
           return keeper.config.settings.fullNode;
@@ -233,13 +229,6 @@ export async function runDaemon(
       const heart = { dataDir: flags.dataDir, bootIdFile: flags.bootIdFile, clock: systemClock, log };
       const beats = async () => (status().Code === 0 ? await beat(heart) : undefined);
       void every(HEARTBEAT_PERIOD_MS, end, beats, system.whenServing(end));
-      // The kernel takes 10 to 15 ms to say what it lacks, and nobody is to wait for that as the daemon starts.
-      setTimeout(() => {
-        if (end.aborted) return;
-        const { lacks } = machine;
-        machine = machineReport(facts, config, world.lackingChains());
-        for (const says of machine.lacks) if (!lacks.includes(says)) log.warn({}, says);
-      }, LACKS_TOLD_MS).unref();
       const heldBack = { ...system, host: ports.host, kubernetes, store, nodeName: flags.nodeName, log };
       void copies.follow(end);
       void every(FLEET_MS, end, () => fleet.count(kubernetes, end));

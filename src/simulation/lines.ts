@@ -3,6 +3,7 @@
  * wait for them. In a part of the seeds only, and of a stream of its own, so that the other choices of a seed stay.
  */
 import { type Decision, type Deed, type FailingPort, MET_ENI, type PlanKinds } from './deed.ts';
+import { ABOUT_NOW, ambush, attachTakes, refused, unanswered } from './ready-deeds.ts';
 import type { Seeded } from './seeded.ts';
 
 type Trouble = { readonly state: string; readonly deeds: (chance: Seeded, node: number) => readonly Deed[] };
@@ -10,41 +11,7 @@ type Trouble = { readonly state: string; readonly deeds: (chance: Seeded, node: 
 const SEEDS_SHARE = 0.4;
 const OFTEN = 0.1;
 
-/** A state that is entered now and then whatever happens: the trouble begins about now. */
-const ABOUT_NOW = 'kernelKeeper.resting';
-
-const ambush = (node: number, state: string, deeds: readonly Deed[], nth = 1): Deed => ({
-  ...{ do: 'ambush', node, state },
-  ...{ nth, deeds },
-});
-
-type Api =
-  | 'CreateNetworkInterface'
-  | 'AttachNetworkInterface'
-  | 'DescribeNetworkInterfaces'
-  | 'AssignPrivateIpAddresses'
-  | 'UnassignPrivateIpAddresses';
-
-const refused = (api: Api, code: string, times: number, forMs = 20_000): Deed => ({
-  do: 'callFault',
-  fault: { api, times, params: {}, effect: 'fail', code, status: null, message: null },
-  forMs,
-});
-
-const turnedAway = (api: Api, times: number): Deed => refused(api, 'Throttling.User', times);
-
-const unanswered = (api: Api, times: number, forMs: number): Deed => ({
-  do: 'callFault',
-  fault: { api, times, params: {}, effect: 'drop', how: 'close' },
-  forMs,
-});
-
-/** The attach is accepted, and takes so long, or comes to nothing. */
-const attachTakes = (lastsMs: number, fails: boolean): Deed => ({
-  do: 'callFault',
-  fault: { api: 'AttachNetworkInterface', times: 1, params: {}, effect: 'transition', lastsMs, fails },
-  forMs: 20_000,
-});
+const turnedAway = (api: Parameters<typeof refused>[0], times: number): Deed => refused(api, 'Throttling.User', times);
 
 const fails = (node: number, port: FailingPort, times: number): Deed => ({ do: 'portFault', node, port, times });
 

@@ -5,6 +5,7 @@
  * Each story brings its own pods, so that what the plan does with the others does not spoil it.
  */
 import type { Decision, Deed, PlanKinds } from './deed.ts';
+import { ambush, attachTakes, refused } from './ready-deeds.ts';
 import type { Seeded } from './seeded.ts';
 
 type Scene = { readonly afterMs: number; readonly deed: Deed };
@@ -18,11 +19,6 @@ const add = (node: number, container: string, withinMs = 30_000): Deed => ({
   ...{ do: 'add', node, container },
   ...{ withinMs, abortMs: null },
 });
-const ambush = (node: number, state: string, deeds: readonly Deed[]): Deed => ({
-  ...{ do: 'ambush', node, state },
-  ...{ nth: 1, deeds },
-});
-
 /** A pod of a StatefulSet goes and is made anew, and is on no node for a while: the collector looks at what is kept for it meanwhile. */
 const waitsForItsNode: Story = (chance, node, name) => {
   const goneMs = chance.between(2_000, 12_000);
@@ -200,14 +196,7 @@ const leavesInTheDark: Story = (chance, node, name) => [
 /** An ENI takes long to come, and somebody takes it away again from those who have waited for it. */
 const isTakenAgain: Story = (chance, node, name) => {
   const pods = Array.from({ length: chance.between(4, 12) }, (_, index) => shared(`${name}-${index}`));
-  const slow: Deed = {
-    do: 'callFault',
-    fault: {
-      ...{ api: 'AttachNetworkInterface', times: 1, params: {} },
-      ...{ effect: 'transition', lastsMs: chance.pick([7_000, 12_000]), fails: false },
-    },
-    forMs: 20_000,
-  };
+  const slow = attachTakes(chance.pick([7_000, 12_000]), false);
   const taken: Deed = { do: 'outOfBand', node, change: 'detachEni', which: 0 };
   return [
     {
@@ -222,15 +211,12 @@ const isTakenAgain: Story = (chance, node, name) => {
 /** An ENI cannot be made, and while the pool waits for that it is told to be content with less than there is, or with more. */
 const isContentWithLess: Story = (chance, node, name) => {
   const pods = Array.from({ length: 6 }, (_, index) => shared(`${name}-${index}`));
-  const refused: Deed = {
-    do: 'callFault',
-    fault: {
-      ...{ api: 'CreateNetworkInterface', times: 20, params: {} },
-      ...{ effect: 'fail', code: chance.pick(['Forbidden.RAM', 'InvalidVSwitchId.IpNotEnough']) },
-      ...{ status: null, message: null },
-    },
-    forMs: 30_000,
-  };
+  const none = refused(
+    'CreateNetworkInterface',
+    chance.pick(['Forbidden.RAM', 'InvalidVSwitchId.IpNotEnough']),
+    20,
+    30_000,
+  );
   const less = chance.pick([
     { minIdle: 0, maxIdle: 0 },
     { minIdle: 0, maxIdle: 0 },
@@ -248,12 +234,12 @@ const isContentWithLess: Story = (chance, node, name) => {
       { length: 40 },
       (_, index): Scene => ({ afterMs: 2_000, deed: { do: 'del', node, container: `n${node}-p${index + 1}` } }),
     ),
-    { afterMs: 20_000, deed: refused },
+    { afterMs: 20_000, deed: none },
     {
       afterMs: 20_000,
       deed: ambush(node, 'idlePool.backingOff', [
         ...(chance.chance(0.5) ? [told] : [ambush(node, 'idlePool.backingOff', [told])]),
-        { ...ambush(node, 'lease.releasing', [told]), nth: 3 } as Deed,
+        ambush(node, 'lease.releasing', [told], 3),
         ...leave,
       ]),
     },

@@ -8,6 +8,7 @@
 
 import type { Decision, Deed, PlanKinds } from './deed.ts';
 import { MET } from './moments.ts';
+import { ABOUT_NOW, ambush, refused } from './ready-deeds.ts';
 import type { Seeded } from './seeded.ts';
 
 type Strait = { readonly state: string; readonly deeds: (chance: Seeded, node: number) => readonly Deed[] };
@@ -15,9 +16,6 @@ type Strait = { readonly state: string; readonly deeds: (chance: Seeded, node: n
 /** Of the seeds some have any, and those many. */
 const SEEDS_SHARE = 0.35;
 const OFTEN = 0.15;
-
-/** A state that is entered now and then whatever happens: the story begins about now. */
-const ABOUT_NOW = 'kernelKeeper.resting';
 
 const crowd = (chance: Seeded, node: number, size: number, withinMs: number): readonly Deed[] =>
   Array.from({ length: size }, () => {
@@ -34,21 +32,6 @@ const gone = (chance: Seeded, node: number): readonly Deed[] =>
 
 const leave = (chance: Seeded, node: number): readonly Deed[] =>
   some(chance, node).map((container) => ({ do: 'del', node, container }));
-
-const ambush = (node: number, state: string, deeds: readonly Deed[], nth = 1): Deed => ({
-  ...{ do: 'ambush', node, state },
-  ...{ nth, deeds },
-});
-
-const refused = (
-  api: 'CreateNetworkInterface' | 'DescribeNetworkInterfaces' | 'AssignPrivateIpAddresses',
-  code: string,
-  times: number,
-): Deed => ({
-  do: 'callFault',
-  fault: { api, times, params: {}, effect: 'fail', code, status: null, message: null },
-  forMs: 20_000,
-});
 
 const broken = (node: number, port: 'store' | 'kernel', times: number): Deed => ({
   do: 'portFault',

@@ -392,18 +392,10 @@ export class World {
         });
         return;
       case 'slowApi':
-        if (node === undefined) return;
-        node.mishaps.slowApiMs = decision.ms;
-        this.clock.after(decision.forMs, () => {
-          node.mishaps.slowApiMs = 0;
-        });
+        this.#slowed(node, 'slowApiMs', decision.ms, decision.forMs);
         return;
       case 'slowStore':
-        if (node === undefined) return;
-        node.mishaps.slowStoreMs = decision.ms;
-        this.clock.after(decision.forMs, () => {
-          node.mishaps.slowStoreMs = 0;
-        });
+        this.#slowed(node, 'slowStoreMs', decision.ms, decision.forMs);
         return;
       case 'away':
         node?.mishaps.away(decision.who, decision.forMs);
@@ -430,18 +422,10 @@ export class World {
         );
         return;
       case 'slowTurns':
-        if (node === undefined) return;
-        node.mishaps.slowTurnsMs = decision.ms;
-        this.clock.after(decision.forMs, () => {
-          node.mishaps.slowTurnsMs = 0;
-        });
+        this.#slowed(node, 'slowTurnsMs', decision.ms, decision.forMs);
         return;
       case 'lateDevices':
-        if (node === undefined) return;
-        node.mishaps.lateDevicesMs = decision.lateMs;
-        this.clock.after(decision.forMs, () => {
-          node.mishaps.lateDevicesMs = 0;
-        });
+        this.#slowed(node, 'lateDevicesMs', decision.lateMs, decision.forMs);
         return;
       case 'drySwitch':
         this.#drySwitch(decision.vSwitch, decision.forMs);
@@ -463,6 +447,19 @@ export class World {
           for (const deed of decision.deeds) this.#decide(deed, met);
         });
     }
+  }
+
+  #slowed(
+    node: SimNode | undefined,
+    what: 'slowTurnsMs' | 'slowApiMs' | 'slowStoreMs' | 'lateDevicesMs',
+    ms: number,
+    forMs: number,
+  ): void {
+    if (node === undefined) return;
+    node.mishaps[what] = ms;
+    this.clock.after(forMs, () => {
+      node.mishaps[what] = 0;
+    });
   }
 
   #drySwitch(index: number, forMs: number): void {
