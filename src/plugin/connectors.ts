@@ -46,7 +46,7 @@ export function connectorFor(all: Connectors, { connection: { kind } }: PodWante
 function byVeth(network: PodNetwork): Connector<'veth'> {
   return {
     attach: (wanted, namespace) => network.attach(podPlan(wanted), namespace),
-    verify: (wanted, namespace) => network.verify(podPlan(wanted), namespace),
+    verify: (wanted, namespace) => network.verify(podPlan(wanted), namespace) ?? network.missingWayOut(wanted),
     leave: () => {},
   };
 }

@@ -5,7 +5,14 @@
 import { test } from 'tap';
 import { hostVethName } from '../../src/core/host-veth-name.ts';
 import { TestNamespace } from '../adapters/netlink/namespaces.ts';
-import { argsOf, type Bench, cannotRunPlugin, pluginBench, startPlugin } from '../plugin/plugin-process.ts';
+import {
+  argsOf,
+  type Bench,
+  cannotRunPlugin,
+  hostWithEni,
+  pluginBench,
+  startPlugin,
+} from '../plugin/plugin-process.ts';
 
 const skip = cannotRunPlugin();
 const PARALLEL_ROUNDS = 25; // of the case's 100: this machine is shared; the simulation runs the rest
@@ -14,7 +21,7 @@ const PODS = 40; // of the case's 300, for the same reason
 type Setting = Bench & { readonly host: TestNamespace };
 
 async function setting(t: Parameters<typeof pluginBench>[0]): Promise<Setting> {
-  return { ...(await pluginBench(t, null)), host: new TestNamespace(t, 'host') };
+  return { ...(await pluginBench(t, null)), host: hostWithEni(t) };
 }
 
 function call({ host, env, conf }: Setting, command: string, containerId: string, netns: string, pod = 'web-0') {

@@ -8,7 +8,7 @@ import { ChangeSocket } from '../../src/adapters/netlink/change-socket.ts';
 import { Netlink } from '../../src/adapters/netlink/netlink.ts';
 import { addRule, deleteRule } from '../../src/adapters/netlink/wire/rule.ts';
 import { cannotMakeNamespaces, libc, TestNamespace } from '../adapters/netlink/namespaces.ts';
-import { cannotRunPlugin, pluginBench, startPlugin } from '../plugin/plugin-process.ts';
+import { cannotRunPlugin, hostWithEni, pluginBench, startPlugin } from '../plugin/plugin-process.ts';
 import { type HostPod, SharedHost } from './shared-host.ts';
 import { SPEED } from './speed.ts';
 import { unruly } from './unruly-libc.ts';
@@ -118,7 +118,7 @@ test('B67: a crowded host: ADD, CHECK, DEL, repair and a restart see all of ever
 });
 
 test('B67: the plugin on a crowded host', { skip: skip || cannotRunPlugin() }, async (t) => {
-  const host = new TestNamespace(t, 'host');
+  const host = hostWithEni(t);
   crowd(host);
   const pod = new TestNamespace(t, 'pod');
   const { env, conf } = await pluginBench(t, pod);

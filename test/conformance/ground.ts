@@ -1,7 +1,7 @@
 /** Where a plugin is tried: a namespace that plays the host, fresh ones that play pods, and calls as a runtime makes them. */
 import assert from 'node:assert/strict';
 import { TestNamespace } from '../adapters/netlink/namespaces.ts';
-import { type Ran, startPlugin } from '../plugin/plugin-process.ts';
+import { hostWithEni, type Ran, startPlugin } from '../plugin/plugin-process.ts';
 import type { Subject } from './subject.ts';
 
 export type CallOptions = {
@@ -38,7 +38,7 @@ export class Ground {
     this.#id = id;
     this.subject = subject;
     this.#owner = owner as never;
-    this.host = new TestNamespace(owner as never, 'host');
+    this.host = hostWithEni(owner as never);
   }
 
   pod(): TestNamespace {

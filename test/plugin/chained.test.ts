@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'tap';
 import { TestNamespace } from '../adapters/netlink/namespaces.ts';
-import { cannotRunPlugin, PLUGIN, pluginBench, startPlugin } from './plugin-process.ts';
+import { cannotRunPlugin, hostWithEni, PLUGIN, pluginBench, startPlugin } from './plugin-process.ts';
 
 const DIRECTORY = '/usr/lib/cni';
 const NAMES = ['tuning', 'bandwidth', 'portmap'] as const;
@@ -29,7 +29,7 @@ const OTHERS: Readonly<Record<(typeof NAMES)[number], object>> = {
 
 for (const order of [NAMES, NAMES.toReversed()])
   test(`chained: ours, then ${order.join(', ')}`, { skip }, async (t) => {
-    const [host, pod] = [new TestNamespace(t, 'host'), new TestNamespace(t, 'pod')];
+    const [host, pod] = [hostWithEni(t), new TestNamespace(t, 'pod')];
     const { daemon, env, conf } = await pluginBench(t, pod);
     daemon.dual = true;
     const list = [{ type: 'enactor-cni', plugin: PLUGIN, more: {} }].concat(

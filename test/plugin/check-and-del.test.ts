@@ -1,7 +1,8 @@
 /** CHECK names what is missing and repairs nothing; DEL succeeds with whatever is left. Source: facts/peers 3.7, points 30 to 38. */
 import { type Test, test } from 'tap';
 import { TestNamespace } from '../adapters/netlink/namespaces.ts';
-import { cannotRunPlugin, pluginBench, startPlugin } from './plugin-process.ts';
+import { ENI_TABLE } from './fake-daemon.ts';
+import { cannotRunPlugin, hostWithEni, leadOut, pluginBench, startPlugin } from './plugin-process.ts';
 
 const skip = cannotRunPlugin();
 
@@ -18,7 +19,7 @@ async function added(t: Test, host: TestNamespace) {
 }
 
 test('CHECK: each missing thing is named with code 100, and not repaired [36, 38]', { skip }, async (t) => {
-  const host = new TestNamespace(t, 'host');
+  const host = hostWithEni(t);
   type Made = Awaited<ReturnType<typeof added>>;
   const cases: [string, (made: Made) => unknown, RegExp][] = [
     [
@@ -37,6 +38,11 @@ test('CHECK: each missing thing is named with code 100, and not repaired [36, 38
       ({ veth }) => host.ip('route', 'del', '192.168.0.10', 'dev', veth),
       /host route 192\.168\.0\.10\/32/,
     ],
+    [
+      'the way out of its ENI',
+      () => host.ip('route', 'flush', 'table', `${ENI_TABLE}`),
+      /default route for 192\.168\.0\.10 in the ENI's table 1007/,
+    ],
     ['interface', ({ pod }) => pod.ip('link', 'del', 'eth0'), /interface eth0 in the pod/],
     [
       'the address in the cloud',
@@ -48,6 +54,7 @@ test('CHECK: each missing thing is named with code 100, and not repaired [36, 38
     ['lease', ({ daemon }) => daemon.leases.clear(), /lease of container s1/],
   ];
   for (const [what, remove, msg] of cases) {
+    leadOut(host, 'eth1');
     const made = await added(t, host);
     t.strictSame(
       [(await made.call('CHECK')).stdout, (await made.call('CHECK')).exitCode],
@@ -68,7 +75,7 @@ test('CHECK: each missing thing is named with code 100, and not repaired [36, 38
 test('CHECK: what a later plugin of the chain did is no fault; a prevResult without our address is [37]', {
   skip,
 }, async (t) => {
-  const host = new TestNamespace(t, 'host');
+  const host = hostWithEni(t);
   const { pod, call } = await added(t, host);
   pod.ip('route', 'add', '10.99.0.0/16', 'via', '169.254.1.1', 'dev', 'eth0', 'onlink');
   pod.ip('link', 'set', 'eth0', 'mtu', '1300');
@@ -83,7 +90,7 @@ test('CHECK: what a later plugin of the chain did is no fault; a prevResult with
 test('CHECK: a daemon of an older version, which knows no such question, is enough; one that fails is told', {
   skip,
 }, async (t) => {
-  const host = new TestNamespace(t, 'host');
+  const host = hostWithEni(t);
   const { daemon, call } = await added(t, host);
   daemon.faults.set('Check', { status: 404, code: 'unimplemented', message: 'no such method' });
   t.strictSame([(await call('CHECK')).stdout, (await call('CHECK')).exitCode], ['', 0]);
@@ -92,7 +99,7 @@ test('CHECK: a daemon of an older version, which knows no such question, is enou
 });
 
 test('DEL: unknown, repeated, before any ADD, without or with garbage in prevResult [30, 32]', { skip }, async (t) => {
-  const host = new TestNamespace(t, 'host');
+  const host = hostWithEni(t);
   const pod = new TestNamespace(t, 'pod');
   const { conf, env } = await pluginBench(t, pod);
   const before = [host.state(), pod.state()];
@@ -109,7 +116,7 @@ test('DEL: unknown, repeated, before any ADD, without or with garbage in prevRes
 test('DEL: namespace path empty, gone or none, interface removed by hand: the address is back after the first [31, 33]', {
   skip,
 }, async (t) => {
-  const host = new TestNamespace(t, 'host');
+  const host = hostWithEni(t);
   const before = host.state();
   for (const CNI_NETNS of ['', '/run/netns/enactor-absent', '/etc/hostname']) {
     const { daemon, call } = await added(t, host);
@@ -126,7 +133,7 @@ test('DEL: namespace path empty, gone or none, interface removed by hand: the ad
 });
 
 test('DEL: a name in the namespace that belongs to someone else stays', { skip }, async (t) => {
-  const host = new TestNamespace(t, 'host');
+  const host = hostWithEni(t);
   const { pod, call } = await added(t, host);
   pod.ip('link', 'del', 'eth0');
   pod.ip('link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'theirs');
@@ -135,7 +142,7 @@ test('DEL: a name in the namespace that belongs to someone else stays', { skip }
 });
 
 test('ADD and DEL: two interfaces of one container are two attachments [24]', { skip }, async (t) => {
-  const host = new TestNamespace(t, 'host');
+  const host = hostWithEni(t);
   const { pod, daemon, call } = await added(t, host);
   t.equal((await call('ADD', undefined, { CNI_IFNAME: 'net1' })).exitCode, 0);
   t.strictSame([...daemon.leases.keys()], ['s1/eth0', 's1/net1']);

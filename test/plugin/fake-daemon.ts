@@ -12,6 +12,9 @@ import type {
   StatusReply,
 } from '../../src/core/wire.ts';
 
+/** Of the ENI whose addresses are handed out. */
+export const ENI_TABLE = 1007;
+
 export type Call = {
   readonly method: string;
   readonly body: Record<string, unknown>;
@@ -134,7 +137,7 @@ export class FakeDaemon {
   #lease(number: number, ifName: string): AllocIPReply {
     const conf: NetConf = {
       BasicInfo: { PodIP: { IPv4: ipOf(number), IPv6: this.dual ? `fd00::${number}` : '' } },
-      ENIInfo: { MAC: '00:16:3e:00:00:01', RouteTable: 1007, DeviceName: 'eth1', Mtu: 1400 },
+      ENIInfo: { MAC: '00:16:3e:00:00:01', RouteTable: ENI_TABLE, DeviceName: 'eth1', Mtu: 1400 },
       IfName: ifName,
       DefaultRoute: ifName === 'eth0',
     };

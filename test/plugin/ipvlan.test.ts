@@ -13,7 +13,7 @@ import { wantedFrom } from '../../src/plugin/net-conf.ts';
 import type { PodDatapath, PodWanted } from '../../src/plugin/pod-datapath.ts';
 import { runPlugin } from '../../src/plugin/run-plugin.ts';
 import { cannotMakeNamespaces, libc, TestNamespace } from '../adapters/netlink/namespaces.ts';
-import { pluginBench } from './plugin-process.ts';
+import { leadOut, pluginBench } from './plugin-process.ts';
 
 const MAC = '00:16:3e:00:00:07';
 const sandboxAt = (netns: string) => ({
@@ -59,6 +59,7 @@ test('ipvlan: a kernel without it makes a pair, which is whole by CHECK’s word
   const inPod = new TestNamespace(t, 'pod');
   host.ip('link', 'add', 'eth1', 'address', MAC, 'type', 'veth', 'peer', 'name', 'eth1far');
   for (const device of ['eth1', 'eth1far', 'lo']) host.ip('link', 'set', device, 'up');
+  leadOut(host, 'eth1');
   const sandbox = sandboxAt(inPod.path);
   const wanted: PodWanted = {
     ...{ sandbox, ips: ['192.168.0.10', 'fd00::10'], routeTable: 1007, mtu: 1400, defaultRoute: true },

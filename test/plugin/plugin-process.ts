@@ -4,8 +4,8 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { cannotMakeNamespaces, type TestNamespace } from '../adapters/netlink/namespaces.ts';
-import { FakeDaemon } from './fake-daemon.ts';
+import { cannotMakeNamespaces, TestNamespace } from '../adapters/netlink/namespaces.ts';
+import { ENI_TABLE, FakeDaemon } from './fake-daemon.ts';
 
 /** What was built, or another build that is to be tried. */
 export const PLUGIN = process.env.ENACTOR_CNI ?? join(import.meta.dirname, '../../dist/enactor-cni');
@@ -14,6 +14,20 @@ export const PLUGIN = process.env.ENACTOR_CNI ?? join(import.meta.dirname, '../.
 export function cannotRunPlugin(): string | false {
   if (!existsSync(PLUGIN)) return `NOT RUN: ${PLUGIN} is not built (npm run build)`;
   return cannotMakeNamespaces();
+}
+
+/** A host whose daemon has set up the ENI that FakeDaemon hands out addresses of: its device and its table. */
+export function hostWithEni(t: ConstructorParameters<typeof TestNamespace>[0]): TestNamespace {
+  const host = new TestNamespace(t, 'host');
+  host.ip('link', 'add', 'eth1', 'type', 'veth', 'peer', 'name', 'eth1far');
+  for (const device of ['eth1', 'eth1far']) host.ip('link', 'set', device, 'up');
+  leadOut(host, 'eth1');
+  return host;
+}
+
+/** The default routes in the table of an ENI. */
+export function leadOut(host: TestNamespace, device: string, table = ENI_TABLE): void {
+  for (const family of ['-4', '-6']) host.ip(family, 'route', 'replace', 'default', 'dev', device, 'table', `${table}`);
 }
 
 export type Ran = {

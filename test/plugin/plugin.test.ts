@@ -3,12 +3,12 @@ import { readdirSync } from 'node:fs';
 import { test } from 'tap';
 import { hostVethName } from '../../src/core/host-veth-name.ts';
 import { TestNamespace } from '../adapters/netlink/namespaces.ts';
-import { argsOf, cannotRunPlugin, pluginBench, startPlugin } from './plugin-process.ts';
+import { argsOf, cannotRunPlugin, hostWithEni, pluginBench, startPlugin } from './plugin-process.ts';
 
 const skip = cannotRunPlugin();
 
 test('plugin: ADD gives a pod its address, CHECK finds it, DEL takes all away, twice', { skip }, async (t) => {
-  const host = new TestNamespace(t, 'host');
+  const host = hostWithEni(t);
   const pod = new TestNamespace(t, 'pod');
   const { daemon, conf, env } = await pluginBench(t, pod);
   daemon.dual = true;
@@ -65,7 +65,7 @@ test('plugin: ADD gives a pod its address, CHECK finds it, DEL takes all away, t
 });
 
 test('plugin: the result has the shape of each version', { skip }, async (t) => {
-  const host = new TestNamespace(t, 'host');
+  const host = hostWithEni(t);
   for (const cniVersion of ['0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0']) {
     const pod = new TestNamespace(t, 'pod');
     const { conf, env } = await pluginBench(t, pod);
@@ -87,7 +87,7 @@ test('plugin: the result has the shape of each version', { skip }, async (t) => 
 });
 
 test('plugin: a pod is held to what daemon and runtime say, the runtime first', { skip }, async (t) => {
-  const host = new TestNamespace(t, 'host');
+  const host = hostWithEni(t);
   const pod = new TestNamespace(t, 'pod');
   const { daemon, conf, env } = await pluginBench(t, pod);
   daemon.shape = (reply) => ({

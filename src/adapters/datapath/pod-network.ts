@@ -7,6 +7,7 @@ import type { Link } from '../netlink/link.ts';
 import { inNamespace } from '../netlink/namespace.ts';
 import { Netlink } from '../netlink/netlink.ts';
 import { isUnknown, NetlinkError } from '../netlink/netlink-error.ts';
+import { TABLE_MAIN } from '../netlink/route.ts';
 import { addAddr } from '../netlink/wire/addr.ts';
 import { createVeth, decodeLink, deleteLink, getLinkByName, setLink } from '../netlink/wire/link.ts';
 import type { Request } from '../netlink/wire/message.ts';
@@ -109,6 +110,20 @@ export class PodNetwork {
       const terways = terwayHostEnd(plan, host);
       if (terways !== null) return firstMissingOfTerway(plan, terways, host, namespace.netlink);
       return firstMissing(plan, host, namespace.netlink);
+    } finally {
+      host.close();
+    }
+  }
+
+  /** null, or what the table lacks that the pod's packets are sent to: without it they leave by the node's own way, and nobody answers. */
+  missingWayOut({ ips, routeTable }: Pick<PodPlan, 'ips' | 'routeTable'>): string | null {
+    if (routeTable === TABLE_MAIN) return null;
+    const host = new Netlink(this.#libc);
+    try {
+      const leadsOut = (ip: string) =>
+        host.routes(familyOf(ip), routeTable).some(({ destination }) => destination === null);
+      const stuck = ips.find((ip) => !leadsOut(ip));
+      return stuck === undefined ? null : `default route for ${stuck} in the ENI's table ${routeTable}`;
     } finally {
       host.close();
     }
