@@ -19,14 +19,25 @@ export type PlanWanted = {
   readonly coolDownMs: number;
 };
 
-export type NodePlan = {
-  /** ENIs beside the primary one, and the addresses they have in all: the pods that fit. */
+/** What fits, and what it takes if what is wanted does: of a node that cannot be there are no sizes. */
+export type NodePlan = Room & ({ readonly fits: false } | (Sizes & { readonly fits: true }));
+
+type Room = {
+  /** ENIs beside the primary one, their addresses each (dual stack: pairs) and in all. */
   readonly eniMax: number;
+  readonly perEni: number;
   readonly capacity: number;
-  readonly fits: boolean;
-  /** What runs, what rests meanwhile, and what lies ready. */
+  /** The pods that fit: all addresses but those that rest. */
+  readonly podsMax: number;
+  /** What runs, and what rests meanwhile. */
   readonly held: number;
   readonly cooling: number;
+  /** Dual stack: the pairs that fit, if fewer than IPv4 alone. */
+  readonly ipv6Limits: boolean;
+};
+
+type Sizes = {
+  /** What lies ready beside the pods; no mark is more than the instance type has addresses left. */
   readonly minPool: number;
   readonly maxPool: number;
   /** ENIs for all of that. */
@@ -36,8 +47,6 @@ export type NodePlan = {
   readonly addresses: number;
   /** By prefix length, the smallest that holds them all; null: none of a VPC's. */
   readonly prefix: number | null;
-  /** Dual stack: the pairs that fit, if fewer than IPv4 alone. */
-  readonly ipv6Limits: boolean;
 };
 
 /** From its creation until the metadata service shows its addresses. Source: the realistic profile, create 0.6 s, attach 3 s, metadata 1 s. */
@@ -46,26 +55,37 @@ const ENI_OPENS_MS = 6_000;
 const RESERVED = 4;
 const PREFIXES = { largest: 16, smallest: 29 } as const;
 
-export function nodePlan({ type, pods, churnPerMinute, burst, dual, nodes, coolDownMs }: PlanWanted): NodePlan {
+export function nodePlan(wanted: PlanWanted): NodePlan {
+  const room = roomOf(wanted);
+  return room.held > room.podsMax ? { ...room, fits: false } : { ...room, fits: true, ...sizesOf(wanted, room) };
+}
+
+function roomOf({ type, pods, churnPerMinute, dual, coolDownMs }: PlanWanted): Room {
   const eniMax = Math.max(0, type.enis - 1);
   const perEni = dual ? Math.min(type.ipv4PerEni, type.ipv6PerEni) : type.ipv4PerEni;
   const capacity = eniMax * perEni;
-  const perMs = churnPerMinute / 60_000;
-  const cooling = Math.ceil(perMs * coolDownMs);
+  const cooling = Math.ceil((churnPerMinute / 60_000) * coolDownMs);
+  return {
+    ...{ eniMax, perEni, capacity, podsMax: Math.max(0, capacity - cooling), held: pods, cooling },
+    ipv6Limits: dual && type.ipv6PerEni < type.ipv4PerEni,
+  };
+}
+
+function sizesOf(
+  { churnPerMinute, burst, nodes }: PlanWanted,
+  { eniMax, perEni, capacity, held, cooling }: Room,
+): Sizes {
   // What comes while one more ENI is opened is served by what lies ready.
-  const ready = Math.max(1, burst, Math.ceil(perMs * ENI_OPENS_MS));
-  const room = Math.max(0, capacity - pods);
-  const minPool = Math.min(ready, room);
+  const ready = Math.max(1, burst, Math.ceil((churnPerMinute / 60_000) * ENI_OPENS_MS));
+  const left = capacity - held;
+  const minPool = Math.min(ready, left);
   // Pods that leave are followed by as many: what they had is not given back in between.
-  const maxPool = Math.min(Math.max(minPool * 2, minPool + cooling + Math.ceil(churnPerMinute)), capacity);
-  const most = Math.min(capacity, pods + Math.max(cooling, maxPool));
-  const addressesPerNode = most + 1;
+  const maxPool = Math.min(Math.max(minPool * 2, minPool + cooling + Math.ceil(churnPerMinute)), left);
+  const addressesPerNode = held + Math.max(cooling, maxPool) + 1;
   const addresses = addressesPerNode * nodes;
   return {
-    ...{ eniMax, capacity, fits: pods + cooling <= capacity, held: pods, cooling, minPool, maxPool },
-    enis: perEni === 0 ? 0 : Math.min(eniMax, Math.ceil((pods + cooling + minPool) / perEni)),
+    ...{ minPool, maxPool, enis: Math.min(eniMax, Math.ceil((held + cooling + minPool) / perEni)) },
     ...{ addressesPerNode, addresses, prefix: prefixFor(addresses) },
-    ipv6Limits: dual && type.ipv6PerEni < type.ipv4PerEni,
   };
 }
 

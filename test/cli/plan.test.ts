@@ -23,11 +23,18 @@ t.test('plan: says whether it fits by its exit code, and what would', async (t) 
   t.match(plan, { capacity: 45, cooling: 15, fits: true });
   t.strictSame(plan.otherTypes, []);
   t.equal(plan.addresses, plan.addressesPerNode * 7);
-  const large = enactor('plan', '--type', 'ecs.g7.xlarge', '--pods', '60');
+  const large = enactor('plan', '--type', 'ecs.g7.xlarge', '--pods', '60', '--churn', '20/min');
   t.equal(large.status, 1);
-  t.match(large.stdout, /60 pods do not fit into 45 addresses/);
-  t.match(large.stdout, /ecs\.g7\.4xlarge/);
+  t.match(
+    large.stdout,
+    /60 pods and 10 addresses that rest do not fit into 45 addresses \(3 ENIs beside the primary one/,
+  );
+  t.match(large.stdout, /^What fits: 35 pods with so many coming and going\.$/m);
+  t.match(large.stdout, /^ecs\.g7\.4xlarge +200 +7 x 30$/m);
+  t.notMatch(large.stdout, /pool_size|vSwitch/, 'no sizes for what cannot be');
   t.notMatch(large.stdout, /lab\./, 'what we have invented nobody can buy');
+  const none = enactor('plan', '--type', 'ecs.g7.xlarge', '--pods', '100000');
+  t.match(none.stdout, /^None of the types that are known here is large enough\.$/m);
 });
 
 t.test('plan: bad input names the option', async (t) => {

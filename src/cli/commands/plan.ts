@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { type NodePlan, nodePlan, type PlanType, usableAddresses } from '../../core/node-plan.ts';
 import { defaultSettings } from '../../core/settings.ts';
 import type { Paint } from '../../lab/view/paint.ts';
-import { INSTANCE_TYPES, type InstanceType } from '../../vpc/instance-types.ts';
+import { INSTANCE_TYPES } from '../../vpc/instance-types.ts';
 import { type AddCommand, countTo, examples, outputOption } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import { print } from '../print.ts';
@@ -37,10 +37,11 @@ export const planCommand: AddCommand = (enactor, done) => {
       ),
     )
     .action(({ output, ...options }) => {
-      const type = typeOf(options);
-      const wanted = { ...options, type, churnPerMinute: options.churn, dual: options.dual === true };
-      const plan = nodePlan({ ...wanted, coolDownMs: defaultSettings.coolDownMs });
-      const others = plan.fits ? [] : thatFit(wanted, plan);
+      const { churn: churnPerMinute, dual = false } = options;
+      const { coolDownMs } = defaultSettings;
+      const planOn = (type: PlanType) => nodePlan({ ...options, type, churnPerMinute, dual, coolDownMs });
+      const plan = planOn(typeOf(options));
+      const others = plan.fits ? [] : thatFit(planOn);
       print({ ...plan, otherTypes: others.map((one) => one.instanceType) }, output, (paint) =>
         planLines(plan, options, others, paint),
       );
@@ -77,24 +78,67 @@ function typeOf({ type, enis, perEni }: Options): PlanType {
   );
 }
 
-/** Smallest first. */
-function thatFit(wanted: Omit<Parameters<typeof nodePlan>[0], 'type' | 'coolDownMs'>, plan: NodePlan): InstanceType[] {
-  const fits = (type: InstanceType): boolean =>
-    type.source !== 'invented' &&
-    nodePlan({ ...wanted, type, coolDownMs: defaultSettings.coolDownMs }).capacity >= plan.held + plan.cooling;
-  return INSTANCE_TYPES.filter(fits)
+type Larger = { readonly instanceType: string; readonly plan: NodePlan };
+
+/** Types on which the same pods fit, smallest first. What we have invented nobody can buy. */
+function thatFit(planOn: (type: PlanType) => NodePlan): readonly Larger[] {
+  return INSTANCE_TYPES.filter(({ source }) => source !== 'invented')
     .toSorted((a, b) => a.cpuCores - b.cpuCores)
+    .map((type) => ({ instanceType: type.instanceType, plan: planOn(type) }))
+    .filter(({ plan }) => plan.fits)
     .slice(0, OFFERED);
 }
 
-function planLines(plan: NodePlan, { nodes, dual }: Options, others: readonly InstanceType[], paint: Paint): string[] {
-  const { capacity, eniMax, held, cooling, minPool, maxPool, addressesPerNode, addresses, prefix } = plan;
+const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
+const podsOf = (count: number): string => counted(count, 'pod', 'pods');
+
+function planLines(plan: NodePlan, options: Options, others: readonly Larger[], paint: Paint): string[] {
+  const narrow =
+    options.dual && plan.ipv6Limits
+      ? ['Fewer pods fit than with IPv4 alone: an ENI of this type has fewer IPv6 addresses.']
+      : [];
+  return [...(plan.fits ? sizeLines(plan, options, paint) : tooManyLines(plan, others, paint)), ...narrow];
+}
+
+/** What does fit, and where all of them would. */
+function tooManyLines({ held, cooling, ...room }: NodePlan, others: readonly Larger[], paint: Paint): string[] {
+  const { capacity, eniMax, perEni, podsMax } = room;
+  const from = `${counted(eniMax, 'ENI', 'ENIs')} beside the primary one, ${perEni} on each`;
+  const rest = cooling === 0 ? '' : ` and ${counted(cooling, 'address that rests', 'addresses that rest')}`;
+  const ready = others.map(({ instanceType, plan }) => [
+    instanceType,
+    String(plan.podsMax),
+    `${plan.eniMax} x ${plan.perEni}`,
+  ]);
+  return [
+    paint('red', `${podsOf(held)}${rest} do not fit into ${counted(capacity, 'address', 'addresses')} (${from}).`),
+    podsMax === 0
+      ? 'No pod fits.'
+      : `What fits: ${podsOf(podsMax)}${cooling === 0 ? '' : ' with so many coming and going'}.`,
+    '',
+    ...(ready.length === 0
+      ? ['None of the types that are known here is large enough.']
+      : ['Types that are known here and large enough:', ...table(['TYPE', 'PODS THAT FIT', 'ENIS'], ready, paint)]),
+  ];
+}
+
+function sizeLines(plan: Extract<NodePlan, { fits: true }>, { nodes }: Options, paint: Paint): string[] {
+  const { podsMax, eniMax, perEni, held, cooling, minPool, maxPool, addressesPerNode, addresses, prefix } = plan;
+  const left = plan.capacity - held;
   const rows = [
-    ['pods that fit', String(capacity), `${eniMax} ENIs beside the primary one, all of whose addresses are pods’`],
+    [
+      'pods that fit',
+      String(podsMax),
+      `${eniMax} x ${perEni} addresses, on ENIs beside the primary one${cooling === 0 ? '' : ', without those that rest'}`,
+    ],
     ['running', String(held), 'each with an address of its own'],
     ['resting', String(cooling), `given back within the last ${defaultSettings.coolDownMs / 1_000} s`],
     ['min_pool_size', String(minPool), 'what comes at once, or while one more ENI is opened'],
-    ['max_pool_size', String(maxPool), 'so that pods that follow each other cost no call'],
+    [
+      'max_pool_size',
+      String(maxPool),
+      maxPool < left ? 'so that pods that follow each other cost no call' : 'all that is left beside the pods',
+    ],
     ['ENIs', String(plan.enis), 'for all of these; the node opens them as they are needed'],
     ['of the vSwitches', String(addressesPerNode), 'the most a node takes, its own address included'],
   ];
@@ -102,25 +146,5 @@ function planLines(plan: NodePlan, { nodes, dual }: Options, others: readonly In
     prefix === null
       ? `${nodes} nodes take up to ${addresses} addresses: no vSwitch is so large (/16), several are needed`
       : `${nodes === 1 ? '1 node takes' : `${nodes} nodes take`} up to ${addresses} addresses: a /${prefix} has ${usableAddresses(prefix)}, of which others may take some`;
-  const verdict = plan.fits
-    ? []
-    : [
-        paint(
-          'red',
-          `${held} pods${cooling > 0 ? ` and ${cooling} addresses that rest` : ''} do not fit into ${capacity} addresses.`,
-        ),
-        others.length > 0
-          ? `Types that are known here and large enough: ${others.map((one) => one.instanceType).join(', ')}.`
-          : 'None of the types that are known here is large enough.',
-        '',
-      ];
-  return [
-    ...verdict,
-    ...table(['', 'COUNT', ''], rows, paint),
-    '',
-    whole,
-    ...(dual && plan.ipv6Limits
-      ? ['Fewer pods fit than with IPv4 alone: an ENI of this type has fewer IPv6 addresses.']
-      : []),
-  ];
+  return [...table(['', 'COUNT', ''], rows, paint), '', whole];
 }
