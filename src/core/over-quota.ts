@@ -10,9 +10,13 @@ import { isUnused } from './shed-plan.ts';
 
 const held = ({ counts, queued }: EniSummary): number => counts.offered + counts.bound + counts.reserved + queued;
 
+/** Those of a daemon that has just started are there and not set up yet: none of the others stays in the place of one that is. */
+const takesPlace = ({ phase, eniId }: EniSummary): boolean =>
+  phase === 'ready' || phase === 'holding' || (phase === 'opening' && eniId !== null);
+
 /** Slots of ENIs that are too many; only ours, since others may not be given back, and one that somebody puts here, or takes away, makes none of ours too many. */
 export function surplusSlots(enis: readonly EniSummary[], places: number): ReadonlySet<number> {
-  const attached = enis.filter(({ ours, phase }) => ours && (phase === 'ready' || phase === 'holding'));
+  const attached = enis.filter((eni) => eni.ours && takesPlace(eni));
   const tooMany = Math.max(0, attached.length - Math.max(0, places));
   const first = [...attached].sort((a, b) => held(a) - held(b) || b.slot - a.slot);
   return new Set(first.slice(0, tooMany).map(({ slot }) => slot));

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { cannotMakeNamespaces, libc, TestNamespace } from '../adapters/netlink/namespaces.ts';
-import { cannotRunPlugin, pluginBench, startPlugin } from '../plugin/plugin-process.ts';
+import { cannotRunPlugin, hostWithEni, pluginBench, startPlugin } from '../plugin/plugin-process.ts';
 import { SharedHost } from './shared-host.ts';
 import { SPEED, sped } from './speed.ts';
 import { type Fate, unruly } from './unruly-libc.ts';
@@ -17,7 +17,7 @@ const skipPlugin = cannotRunPlugin();
 const HELPERS = ['ip', 'tc', 'nft', 'iptables', 'ip6tables', 'ipset', 'conntrack', 'sysctl', 'modprobe', 'ethtool'];
 
 test('B31: programs that sleep for five minutes hold nobody up, since none is run', { skip: skipPlugin }, async (t) => {
-  const host = new TestNamespace(t, 'host');
+  const host = hostWithEni(t);
   const pod = new TestNamespace(t, 'pod');
   const { env, conf, daemon, directory } = await pluginBench(t, pod);
   const wrappers = join(directory, 'bin');

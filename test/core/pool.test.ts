@@ -221,6 +221,10 @@ t.test(
     const enis = [eni(0, { bound: 3 }), eni(1, { bound: 1 }), eni(2, { bound: 2 }, { ours: false })];
     t.strictSame([...surplusSlots(enis, 1)], [1]);
     t.strictSame([...surplusSlots(enis, 2)], []);
+    const beginning = [eni(0, { bound: 3 }, { phase: 'opening' }), eni(1, { bound: 1 })];
+    t.strictSame([...surplusSlots(beginning, 1)], [1], 'nobody is in the place of one that is not set up yet');
+    const asked = [eni(0, { bound: 3 }), eni(1, {}, { phase: 'opening', eniId: null })];
+    t.strictSame([...surplusSlots(asked, 1)], [], 'one that does not exist yet takes none');
     t.end();
   },
 );
