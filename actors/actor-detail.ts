@@ -3,7 +3,7 @@ import type { AnyActorRef } from 'xstate';
 import { bounded } from '../src/core/bounded.ts';
 import type { ActorDetail } from '../src/ports/introspection.ts';
 import { chartOf, type ObservedSnapshot, pathOf } from './observer.ts';
-import type { SinceMs } from './report.ts';
+import type { SinceOf } from './since.ts';
 import { statePath } from './state-path.ts';
 
 type Snapshot = ObservedSnapshot & {
@@ -13,7 +13,7 @@ type Snapshot = ObservedSnapshot & {
 };
 
 /** null when there is none at this path. */
-export function actorDetail(root: AnyActorRef, path: string, since: SinceMs): ActorDetail | null {
+export function actorDetail(root: AnyActorRef, path: string, since: SinceOf): ActorDetail | null {
   const actor = actorAt(root, path);
   if (actor === null) return null;
   const snapshot = actor.getSnapshot() as Snapshot;
@@ -23,7 +23,7 @@ export function actorDetail(root: AnyActorRef, path: string, since: SinceMs): Ac
     chart: chartOf(actor),
     status,
     state: value === undefined ? null : statePath(value),
-    sinceMs: since(actor),
+    sinceMs: since(actor).atMs,
     tags: [...(tags ?? [])],
     accepts: acceptedBy(snapshot),
     children: Object.values(children).map(pathOf),

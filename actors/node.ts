@@ -46,6 +46,7 @@ import { recoverLogic } from './recover.ts';
 import { boundLeases, reportOf } from './report.ts';
 import { RequestTrails } from './request-trails.ts';
 import { SharedLooks } from './shared-looks.ts';
+import { NEVER, type Since, sinceAfter } from './since.ts';
 import { statePath } from './state-path.ts';
 import { surveyLogic } from './survey.ts';
 import { type Instant, timed } from './timed.ts';
@@ -119,7 +120,7 @@ export function startNode({
   const booted = (id: string): void => {
     bootId = id;
   };
-  const since = new WeakMap<AnyActorRef, { state: string; atMs: number }>();
+  const since = new WeakMap<AnyActorRef, Since>();
   const delays = timers === undefined ? realTimers : (timers as unknown as Timers);
   const memory = new EniMemory(ports.store, delays, log, () => {
     const { facts: known } = root.getSnapshot().context;
@@ -215,8 +216,8 @@ export function startNode({
     }
   }
 
-  function sinceMs(actor: AnyActorRef): number {
-    return since.get(actor)?.atMs ?? 0;
+  function sinceOf(actor: AnyActorRef): Since {
+    return since.get(actor) ?? NEVER;
   }
 
   /** Those that hold now. */
@@ -240,7 +241,7 @@ export function startNode({
     const state = statePath(snapshot.value);
     const before = since.get(actor);
     if (before?.state === state) return;
-    since.set(actor, { state, atMs: clock.nowMs() });
+    since.set(actor, sinceAfter(before, state, clock.nowMs()));
     log.debug({ actor: actor.id, from: before?.state ?? null, to: state }, 'transition');
   }
 
@@ -369,9 +370,9 @@ export function startNode({
   return {
     allocator: { allocate, release, lease },
     introspection: {
-      report: () => ({ ...reportOf(root, sinceMs), store: ports.store.state(), atSeq: inputs.lastSeq }),
+      report: () => ({ ...reportOf(root, sinceOf), store: ports.store.state(), atSeq: inputs.lastSeq }),
       journal: (query) => inputs.page(query),
-      actor: (path) => actorDetail(root as AnyActorRef, path, sinceMs),
+      actor: (path) => actorDetail(root as AnyActorRef, path, sinceOf),
       charts,
       life: () => ({ startMs, seqBefore: inputs.before, settings: atStart }),
       why: (pod) => whyOf(root, trails, pod, clock.nowMs()),

@@ -27,6 +27,7 @@ import { leasesMachine } from '../statecharts/leases.ts';
 import { type NodeRef, nodeMachine } from '../statecharts/node.ts';
 import { endsByKind } from './ends-by-kind.ts';
 import { reportOf } from './report.ts';
+import { NEVER } from './since.ts';
 import { statePath } from './state-path.ts';
 import { timed } from './timed.ts';
 
@@ -115,7 +116,7 @@ export function replaying(settings: Settings, startMs: number, heard: HeardInRep
       return { eniId, book: book.map(({ address, state, pod }) => `${address.ipv4} ${state} ${pod}`) };
     });
   };
-  return { root: root as AnyActorRef, books, take, report: () => reportOf(root as NodeRef, () => 0) };
+  return { root: root as AnyActorRef, books, take, report: () => reportOf(root as NodeRef, () => NEVER) };
 }
 
 /** `path state` of every chart, sorted. */

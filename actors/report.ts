@@ -16,10 +16,8 @@ import type { LeaseContext } from '../statecharts/lease.ts';
 import type { NodeRef } from '../statecharts/node.ts';
 import { ENI_FACTORY, GARBAGE_COLLECTOR, IDLE_POOL, KERNEL_KEEPER, LEASES } from '../statecharts/receptionist.ts';
 import { chartOf } from './observer.ts';
+import type { SinceOf } from './since.ts';
 import { statePath } from './state-path.ts';
-
-/** Since when an actor is in its state; told by the inspector of the root. */
-export type SinceMs = (actor: AnyActorRef) => number;
 
 type Snapshot = {
   readonly value?: unknown;
@@ -29,7 +27,7 @@ type Snapshot = {
 
 const snapshotOf = (actor: AnyActorRef): Snapshot => actor.getSnapshot() as Snapshot;
 
-export function reportOf(root: NodeRef, since: SinceMs): NodeReport {
+export function reportOf(root: NodeRef, since: SinceOf): NodeReport {
   const node = root.getSnapshot();
   const factory = root.system.get(ENI_FACTORY) as AnyActorRef | undefined;
   const leases = root.system.get(LEASES) as AnyActorRef | undefined;
@@ -82,7 +80,7 @@ function limitsOf(
   return factory === null ? limits : { ...limits, managedEnis: policyOf(factory).maxEnis };
 }
 
-function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {
+function enisOf(factory: AnyActorRef, since: SinceOf): EniReport[] {
   // What only looks around for the factory is no ENI.
   const { holds, nowMs } = snapshotOf(factory).context as EniFactoryContext;
   const enis = Object.entries(snapshotOf(factory).children ?? {}).filter(([actor]) => actor.startsWith('eni:'));
@@ -92,7 +90,8 @@ function enisOf(factory: AnyActorRef, since: SinceMs): EniReport[] {
     return {
       actor,
       state: statePath(snapshot.value),
-      sinceMs: since(ref),
+      sinceMs: since(ref).atMs,
+      phaseSinceMs: since(ref).phaseAtMs,
       eniId: eni.eniId,
       mac: eni.mac,
       vSwitchId: eni.vSwitchId,
@@ -194,10 +193,10 @@ function hostOf(keeper: AnyActorRef | undefined): Pick<NodeReport, 'host'> {
 }
 
 /** Machines only: the promises they invoke come and go. */
-function actorsUnder(actor: AnyActorRef, path: string, since: SinceMs): ActorReport[] {
+function actorsUnder(actor: AnyActorRef, path: string, since: SinceOf): ActorReport[] {
   const { value, children } = snapshotOf(actor);
   if (value === undefined) return [];
-  const own = { path, chart: chartOf(actor), state: statePath(value), sinceMs: since(actor) };
+  const own = { path, chart: chartOf(actor), state: statePath(value), sinceMs: since(actor).atMs };
   const below = Object.entries(children ?? {}).flatMap(([id, child]) => actorsUnder(child, `${path}/${id}`, since));
   return [own, ...below];
 }

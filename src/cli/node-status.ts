@@ -4,7 +4,7 @@ import { isHeldBack } from '../core/held-back.ts';
 import { isContested } from '../core/repair-ledger.ts';
 import { readReport } from '../lab/node/debug-client.ts';
 import type { Paint } from '../lab/view/paint.ts';
-import { eniWord, forHowLong, nodeWord, times } from '../lab/view/words.ts';
+import { eniSince, forHowLong, nodeWord, times } from '../lab/view/words.ts';
 import type { GcReport, NodeReport, PoolReport } from '../ports/introspection.ts';
 import type { OutputForm } from './command.ts';
 import { cloudChecks } from './doctor/cloud.ts';
@@ -42,7 +42,8 @@ export function reportLines(report: NodeReport, nowMs: number, paint: Paint): st
     ...table(
       ['ENI', 'DEVICE', 'STATE', 'SINCE', 'ADDRESS', 'IS', 'POD'],
       report.enis.flatMap((eni) => {
-        const own = [eni.eniId ?? eni.actor, eni.device ?? '-', eniWord(eni.state), forHowLong(nowMs - eni.sinceMs)];
+        const { is, since } = eniSince(eni, nowMs);
+        const own = [eni.eniId ?? eni.actor, eni.device ?? '-', is, since];
         if (eni.addresses.length === 0) return [[...own, '-', '-', '-']];
         return eni.addresses.map((address, index) => [
           ...(index === 0 ? own : ['', '', '', '']),

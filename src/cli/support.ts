@@ -73,7 +73,7 @@ function plain({
   const ageless = {
     ...{ state, missing, leases, waiting, holds, pool },
     actors: actors.map(({ path, state: is }) => `${path} ${is}`).sort(),
-    enis: enis.map(({ sinceMs: _, ...eni }) => eni),
+    enis: enis.map(({ sinceMs: _, phaseSinceMs: __, ...eni }) => eni),
     gc: gc ?? null,
   };
   return JSON.parse(JSON.stringify(ageless)) as Record<string, unknown>;

@@ -9,6 +9,7 @@ import { actorDetail } from '../../actors/actor-detail.ts';
 import { entersFromOutside } from '../../actors/inputs.ts';
 import { newsOf } from '../../actors/observer.ts';
 import { reportOf } from '../../actors/report.ts';
+import { NEVER, type Since, sinceAfter } from '../../actors/since.ts';
 import { statePath } from '../../actors/state-path.ts';
 import type { NodeRef } from '../../statecharts/node.ts';
 import type { Inspected } from '../ports/inspected.ts';
@@ -19,7 +20,7 @@ import type { Mark, Moment } from './told.ts';
 const SEEN_MAX = 600;
 
 type Snapshot = { readonly status: string; readonly value?: unknown; readonly children?: Record<string, AnyActorRef> };
-type Kept = { readonly index: number; readonly snapshot: Snapshot; readonly state: string; readonly sinceMs: number };
+type Kept = { readonly index: number; readonly snapshot: Snapshot; readonly since: Since };
 type Noted = { readonly index: number; readonly atMs: number; readonly event: InspectionEvent };
 
 export class Tape {
@@ -76,8 +77,7 @@ export class Tape {
     const all = this.#kept.get(actor) ?? [];
     const state = snapshot.value === undefined ? '' : statePath(snapshot.value);
     const last = all.at(-1);
-    const sinceMs = last?.state === state ? last.sinceMs : atMs;
-    const kept = { index: this.length, snapshot, state, sinceMs };
+    const kept = { index: this.length, snapshot, since: sinceAfter(last?.since, state, atMs) };
     // Of several within one input only the last can be asked for.
     if (last?.index === this.length) all[all.length - 1] = kept;
     else all.push(kept);
@@ -95,9 +95,9 @@ export class Tape {
     return all[low - 1];
   }
 
-  #sinceOf(actor: AnyActorRef, index: number): number {
+  #sinceOf(actor: AnyActorRef, index: number): Since {
     const { real = actor } = actor as unknown as { real?: AnyActorRef };
-    return this.#keptAt(real, index)?.sinceMs ?? 0;
+    return this.#keptAt(real, index)?.since ?? NEVER;
   }
 
   /** Stands for the actor as it was then, for those who only read. */

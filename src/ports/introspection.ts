@@ -26,6 +26,8 @@ export type EniReport = {
   /** Dotted path of the chart's state, `inUse.assigning`. */
   readonly state: string;
   readonly sinceMs: number;
+  /** Since when it is in the outermost state (`inUse`), whatever it did there meanwhile; absent: told by an older daemon. */
+  readonly phaseSinceMs?: number;
   readonly eniId: string | null;
   readonly mac: string | null;
   readonly vSwitchId: string | null;

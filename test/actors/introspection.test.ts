@@ -85,6 +85,20 @@ t.test(
   },
 );
 
+t.test('introspection: an ENI that assigns is in use since it came into use', async (t) => {
+  const lab = await oneNode({ settings: { minIdle: 1, maxIdle: 2 } });
+  t.teardown(() => lab.stop());
+  await lab.serving();
+  await atRest(lab);
+  const [before] = lab.report().enis;
+  await Promise.all(['a', 'b', 'c'].map((name) => lab.add(name)));
+  await atRest(lab);
+  const after = lab.report().enis.find(({ actor }) => actor === before?.actor);
+  t.equal(after?.phaseSinceMs, before?.phaseSinceMs, 'of the phase');
+  t.ok((after?.sinceMs ?? 0) > (before?.sinceMs ?? 0), 'of the inner state');
+  t.ok((after?.phaseSinceMs ?? 0) > 0);
+});
+
 t.test('introspection: why a bound pod has its address, and how long each stage took', async (t) => {
   const lines: object[] = [];
   const log = { ...silentLog, info: (fields: object, msg: string) => void lines.push({ ...fields, msg }) };

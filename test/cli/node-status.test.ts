@@ -19,7 +19,7 @@ const report: NodeReport = {
     {
       actor: 'eni:0',
       state: 'inUse.assigning.calling',
-      sinceMs: 0,
+      sinceMs: 1,
       eniId: 'eni-1',
       mac: null,
       vSwitchId: null,
@@ -52,8 +52,21 @@ t.test('status: says states as people do, and an older daemon’s report is read
   const text = reportLines({ ...report, pool: roomy }, 10_000, plain).join('\n');
   t.match(text, /^node {2}serving$/m);
   t.match(text, /room for 12; 2 bound/);
-  t.match(text, /eni-1 +eth1 +in use · assigning +10 s/);
+  t.match(text, /eni-1 +eth1 +in use · assigning \(10 s\) +10 s/);
   t.notMatch(text, /refused|running|inUse/);
+});
+
+t.test('status: an ENI that assigns just now has been in use for as long as it has', async (t) => {
+  const HOUR_MS = 3_600_000;
+  const line = (state: string) => {
+    const enis = report.enis.map((eni) => ({ ...eni, state, sinceMs: 5 * HOUR_MS - 3_000, phaseSinceMs: HOUR_MS }));
+    return reportLines({ ...report, enis }, 5 * HOUR_MS, plain).find((one) => one.startsWith('eni-1'));
+  };
+  t.match(line('inUse.assigning.calling'), /in use · assigning \(3 s\) +4 h /, 'and the call for 3 s');
+  t.match(line('inUse.resting.quiet'), /in use +4 h /, 'what it does between calls concerns nobody');
+  const replay = { ...report, enis: report.enis.map((eni) => ({ ...eni, sinceMs: 0 })) };
+  t.match(reportLines(replay, HOUR_MS, plain).join('\n'), /in use · assigning +- /, 'a replay knows no ages');
+  t.match(line('attaching.calling'), /attaching +4 h /, 'in transit the phase is what counts');
 });
 
 t.test('status: tells what of the host was repaired, who undoes it, and what cannot be', async (t) => {

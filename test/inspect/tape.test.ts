@@ -12,7 +12,7 @@ const ageless = ({ state, enis, leases, waiting, pool, actors }: NodeReport): un
   JSON.parse(
     JSON.stringify({
       ...{ state, leases, waiting, pool },
-      enis: enis.map(({ sinceMs: _, ...eni }) => eni),
+      enis: enis.map(({ sinceMs: _, phaseSinceMs: __, ...eni }) => eni),
       actors: actors.map(({ path, state: is }) => `${path} ${is}`).sort(),
     }),
   );

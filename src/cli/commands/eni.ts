@@ -1,7 +1,7 @@
 /** `enactor eni`: the ENIs of a node, or one of them with its addresses. */
 import { eniBlock } from '../../lab/view/node-lines.ts';
 import type { Paint } from '../../lab/view/paint.ts';
-import { eniWord, forHowLong } from '../../lab/view/words.ts';
+import { eniSince, forHowLong } from '../../lab/view/words.ts';
 import type { EniReport } from '../../ports/introspection.ts';
 import { type AddCommand, examples, outputOption } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -45,8 +45,8 @@ function eniTable(enis: readonly EniReport[], nowMs: number, paint: Paint): stri
     eni.actor,
     eni.eniId ?? '-',
     eni.device ?? '-',
-    eniWord(eni.state),
-    forHowLong(nowMs - eni.sinceMs),
+    eniSince(eni, nowMs).is,
+    eniSince(eni, nowMs).since,
     counted(eni) || '-',
     eni.waiting === 0 ? '-' : String(eni.waiting),
     eni.lastFailure ?? '',

@@ -9,7 +9,9 @@ export const statusCommand: AddCommand = (enactor, done) => {
     .addOption(outputOption())
     .addHelpText(
       'after',
-      examples('enactor status', 'enactor status --lab node-1', "enactor status -o json | jq '.pool.counts'"),
+      `${examples('enactor status', 'enactor status --lab node-1', "enactor status -o json | jq '.pool.counts'")}
+
+SINCE: an ENI is in use, or on its way, for so long; beside a call of it, how long that has been under way.`,
     )
     .action(async ({ output, ...options }) => done(await nodeStatus(await debugSocketOf(options), output)));
 };

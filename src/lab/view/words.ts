@@ -8,9 +8,23 @@ export function nodeWord(state: string): string {
 /** `in use`; and `in use · assigning` while a call is under way. */
 export function eniWord(state: string): string {
   const [phase = '', inner] = state.split('.');
-  // Between calls there is nothing to tell; in the phases of coming and going the phase says it all.
-  const tells = phase === 'inUse' && inner !== undefined && !['resting', 'looking'].includes(inner);
-  return tells ? `${spaced(phase)} · ${spaced(inner)}` : spaced(phase);
+  return inner !== undefined && tellsOfCall(state) ? `${spaced(phase)} · ${spaced(inner)}` : spaced(phase);
+}
+
+/** Between calls there is nothing to tell; in the phases of coming and going the phase says it all. */
+function tellsOfCall(state: string): boolean {
+  const [phase, inner] = state.split('.');
+  return phase === 'inUse' && inner !== undefined && !['resting', 'looking'].includes(inner);
+}
+
+/** The same, with how long the call has been under way, and since when the ENI is in use, or whatever else it is; `-` in a replay, which has no clock. */
+export function eniSince(
+  eni: { readonly state: string; readonly sinceMs: number; readonly phaseSinceMs?: number },
+  nowMs: number,
+): { readonly is: string; readonly since: string } {
+  const { state, sinceMs, phaseSinceMs = sinceMs } = eni;
+  const call = tellsOfCall(state) && sinceMs !== 0 ? ` (${forHowLong(nowMs - sinceMs)})` : '';
+  return { is: `${eniWord(state)}${call}`, since: phaseSinceMs === 0 ? '-' : forHowLong(nowMs - phaseSinceMs) };
 }
 
 /** `inUse` as `in use`. */
