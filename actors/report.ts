@@ -1,6 +1,6 @@
 /** What people see of the actors, read from their snapshots. Nothing here sends, waits or keeps anything. */
 import type { AnyActorRef, SnapshotFrom } from 'xstate';
-import type { AddressState } from '../src/core/address-book.ts';
+import { countsOf } from '../src/core/address-book.ts';
 import { adviceOf } from '../src/core/advice.ts';
 import { type Holds, holdEndMs } from '../src/core/holds.ts';
 import type { Lease } from '../src/core/lease.ts';
@@ -136,21 +136,12 @@ function halvesIn({ halves }: EniContext): readonly string[] {
 
 function poolOf(idlePool: AnyActorRef, enis: readonly EniReport[], invalidLeases: readonly Lease[]): PoolReport {
   const { bounds, capacity, totals } = snapshotOf(idlePool).context as IdlePoolContext;
-  const counts: Record<AddressState, number> = {
-    idle: 0,
-    offered: 0,
-    bound: 0,
-    cooling: 0,
-    reserved: 0,
-    leaving: 0,
-    invalid: 0,
-  };
-  for (const eni of enis) for (const address of eni.addresses) counts[address.state] += 1;
-  counts.invalid += invalidLeases.filter(({ grant }) => !enis.some((eni) => eni.eniId === grant.eni.eniId)).length;
+  const counts = countsOf(enis.flatMap(({ addresses }) => addresses));
+  const homeless = invalidLeases.filter(({ grant }) => !enis.some((eni) => eni.eniId === grant.eni.eniId)).length;
   return {
     state: statePath(snapshotOf(idlePool).value),
     ...bounds,
-    counts,
+    counts: { ...counts, invalid: counts.invalid + homeless },
     capacity: totals?.capacity ?? capacity,
   };
 }

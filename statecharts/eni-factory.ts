@@ -110,6 +110,14 @@ export const eniFactoryMachine = setup({
       // It may have counted as somebody else's.
       enqueue.raise({ type: 'surveyDue', atMs: event.atMs });
     }),
+    /** The last word about a request that was placed is its ENI's to hear. */
+    passOn: enqueueActions(({ context, event, enqueue }) => {
+      if (event.type !== 'bind' && event.type !== 'withdraw') return;
+      const placed = context.placed.get(event.requestId);
+      enqueue.assign({ placed: mapWithout(context.placed, event.requestId) });
+      const eni = eniAt(context.enis, placed?.slot);
+      if (eni !== null) enqueue.sendTo(eni, event);
+    }),
     lineUp: assign(({ context, event }) => {
       if (event.type !== 'allocate') return {};
       const { requestId, sandbox, pod, untilMs, atMs, ownEni } = event;
@@ -345,26 +353,8 @@ export const eniFactoryMachine = setup({
         'tellPool',
       ],
     },
-    bind: {
-      actions: [
-        enqueueActions(({ context, event, enqueue }) => {
-          const placed = context.placed.get(event.requestId);
-          enqueue.assign({ placed: mapWithout(context.placed, event.requestId) });
-          const eni = eniAt(context.enis, placed?.slot);
-          if (eni !== null) enqueue.sendTo(eni, event);
-        }),
-      ],
-    },
-    withdraw: {
-      actions: [
-        enqueueActions(({ context, event, enqueue }) => {
-          const placed = context.placed.get(event.requestId);
-          enqueue.assign({ placed: mapWithout(context.placed, event.requestId) });
-          const eni = eniAt(context.enis, placed?.slot);
-          if (eni !== null) enqueue.sendTo(eni, event);
-        }),
-      ],
-    },
+    bind: { actions: 'passOn' },
+    withdraw: { actions: 'passOn' },
     freed: {
       actions: [
         enqueueActions(

@@ -322,7 +322,7 @@ export function heldBy(book: AddressBook, held: ReadonlyMap<string, Held>): Addr
   });
 }
 
-export function countsOf(book: AddressBook): Counts {
+export function countsOf(addresses: Iterable<{ readonly state: AddressState }>): Counts {
   const counts: Record<AddressState, number> = {
     idle: 0,
     offered: 0,
@@ -332,7 +332,7 @@ export function countsOf(book: AddressBook): Counts {
     leaving: 0,
     invalid: 0,
   };
-  for (const entry of book) counts[entry.state] += 1;
+  for (const entry of addresses) counts[entry.state] += 1;
   return counts;
 }
 
