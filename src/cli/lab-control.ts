@@ -1,19 +1,19 @@
 /** `enactor lab pod|probe|exec|status|ledger`: what one does to a lab that runs, from another terminal. */
-import { spawn } from 'node:child_process';
-import { readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { traceLines } from '../lab/checks/trace-path.ts';
-import { ControlClient, ControlError } from '../lab/control/control-client.ts';
-import { findLabs, type RunningLab } from '../lab/control/find-lab.ts';
+import type { ControlClient } from '../lab/control/control-client.ts';
 import { drawLab } from '../lab/view/draw-lab.ts';
 import { hasProgram } from '../lab/view/has-program.ts';
 import { forHowLong } from '../lab/view/words.ts';
 import type { OutputForm } from './command.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
 import { howWeAreCalled } from './how-we-are-called.ts';
+import { runInside } from './lab-inside.ts';
 import { nodeStatus } from './node-status.ts';
 import { print } from './print.ts';
 import { table } from './table.ts';
+import { asked, chosenLab } from './which-lab.ts';
+import { labNode } from './which-node.ts';
 
 const FIRST_WORD_MS = 1_000;
 const LOOK_AGAIN_MS = 500;
@@ -24,7 +24,7 @@ export async function addPod(
   output: OutputForm,
   pid: number | undefined,
 ): Promise<number> {
-  const pod = await asked(chosenLab(pid), async (lab) => {
+  const pod = await asked(await chosenLab(pid), async (lab) => {
     const adding = lab.addPod(name, node);
     const ended = new AbortController();
     const telling = tellWaiting(lab, name, ended.signal);
@@ -57,7 +57,7 @@ async function tellWaiting(lab: ControlClient, name: string, signal: AbortSignal
 }
 
 export async function removePod(name: string, output: OutputForm, pid: number | undefined): Promise<number> {
-  const gone = await asked(chosenLab(pid, 'destructive'), (lab) => lab.removePod(name));
+  const gone = await asked(await chosenLab(pid), (lab) => lab.removePod(name));
   const { ips } = gone;
   const rests = ips.length === 0 ? '' : `, and ${ips.join(', ')} rests before it is given away again`;
   print(gone, output, () => [`${name} is gone${rests}`]);
@@ -65,7 +65,7 @@ export async function removePod(name: string, output: OutputForm, pid: number | 
 }
 
 export async function listPods(output: OutputForm, pid: number | undefined): Promise<number> {
-  const { pods, atMs } = await asked(chosenLab(pid), (lab) => lab.status());
+  const { pods, atMs } = await asked(await chosenLab(pid), (lab) => lab.status());
   const rows = pods.map((pod) => [
     pod.name,
     pod.node,
@@ -80,7 +80,7 @@ export async function listPods(output: OutputForm, pid: number | undefined): Pro
 
 /** Takes a node down as a power cut does, and waits until its pods run again, in new sandboxes. */
 export async function rebootNode(node: string, output: OutputForm, pid: number | undefined): Promise<number> {
-  const rebooted = await asked(chosenLab(pid, 'destructive'), (lab) => lab.reboot(node));
+  const rebooted = await asked(await chosenLab(pid), (lab) => lab.reboot(node));
   const { tookMs, pods } = rebooted;
   const rows = pods.map(({ name, ips }) => [name, ips.join(' ')]);
   print(rebooted, output, (paint) => [
@@ -97,7 +97,7 @@ export async function dryUp(
   output: OutputForm,
   pid: number | undefined,
 ): Promise<number> {
-  const dried = await asked(chosenLab(pid, 'destructive'), (lab) => lab.dry(vSwitchId, dry));
+  const dried = await asked(await chosenLab(pid), (lab) => lab.dry(vSwitchId, dry));
   const what = dry ? 'no address left; --end gives them back' : 'addresses again';
   print({ ...dried, dry }, output, () => [`${dried.vSwitchIds.join(', ')}: ${what}`]);
   return EXIT.ok;
@@ -119,16 +119,14 @@ export async function askAdmin(
       `what is to be sent is no JSON: ${error instanceof Error ? error.message : error}`,
     );
   }
-  const { status, value } = await asked(chosenLab(pid, method === 'GET' ? 'harmless' : 'destructive'), (lab) =>
-    lab.admin(method, path, body),
-  );
+  const { status, value } = await asked(await chosenLab(pid), (lab) => lab.admin(method, path, body));
   process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
   return status < 400 ? EXIT.ok : EXIT.failed;
 }
 
 /** The last calls that the lab's cloud was asked for, the latest at the end. */
 export async function showLedger(last: number, output: OutputForm, pid: number | undefined): Promise<number> {
-  const { entries } = await asked(chosenLab(pid), (lab) => lab.ledger());
+  const { entries } = await asked(await chosenLab(pid), (lab) => lab.ledger());
   const shown = entries.slice(-last);
   const rows = shown.map(({ seq, atMs, answerMs, api, outcome, instanceId }) => [
     String(seq),
@@ -143,7 +141,7 @@ export async function showLedger(last: number, output: OutputForm, pid: number |
 }
 
 export async function probe(from: string, to: string, output: OutputForm, pid: number | undefined): Promise<number> {
-  const verdict = await asked(chosenLab(pid), (lab) => lab.probe(from, to));
+  const verdict = await asked(await chosenLab(pid), (lab) => lab.probe(from, to));
   const { worked, why, rttMs } = verdict;
   const text = worked ? `reached in ${(rttMs ?? 0).toFixed(1)} ms, seen with its own address` : why;
   print({ from, to, ...verdict }, output, () => [`${from} -> ${to}: ${text}`]);
@@ -156,7 +154,7 @@ export async function showPath(
   to: string,
   { family, output, pid }: { family: 4 | 6 | undefined; output: OutputForm; pid: number | undefined },
 ): Promise<number> {
-  const trace = await asked(chosenLab(pid), (lab) => lab.path(from, to, family));
+  const trace = await asked(await chosenLab(pid), (lab) => lab.path(from, to, family));
   print(trace, output, () => traceLines(trace));
   return trace.result.reached ? EXIT.ok : EXIT.failed;
 }
@@ -167,13 +165,9 @@ export async function showLab(
   output: OutputForm,
   pid: number | undefined,
 ): Promise<number> {
-  const status = await asked(chosenLab(pid), (lab) => lab.status());
-  if (nodeName !== undefined) {
-    const node = status.nodes.find(({ name }) => name === nodeName);
-    const names = status.nodes.map(({ name }) => name).join(', ');
-    if (node === undefined) throw new CommandError(EXIT.failed, `no node ${nodeName}; there are ${names}`);
-    return nodeStatus(node.debugSocket, output);
-  }
+  const lab = await chosenLab(pid);
+  if (nodeName !== undefined) return nodeStatus((await labNode(lab, nodeName)).debugSocket, output);
+  const status = await asked(lab, (client) => client.status());
   print(status, output, (paint) =>
     drawLab(status, {
       columns: process.stdout.columns || 120,
@@ -192,59 +186,7 @@ export async function showLab(
 /** Runs a program in the namespaces of a pod, node or host; its exit code is ours. */
 export async function execIn(name: string, command: readonly string[], pid: number | undefined): Promise<number> {
   const argv = command[0] === '--' ? command.slice(1) : command;
-  const lab = chosenLab(pid);
+  const lab = await chosenLab(pid);
   const { netns } = await asked(lab, (client) => client.place(name));
-  const root = `/proc/${lab.pid}`;
-  const elsewhere = readlinkSync(`${root}/ns/user`) !== readlinkSync('/proc/self/ns/user');
-  const enter = [
-    `--target=${lab.pid}`,
-    ...(elsewhere ? ['--user', '--preserve-credentials'] : []),
-    '--mount',
-    '--pid',
-    `--net=${root}/root${netns}`,
-    `--wdns=${process.cwd()}`,
-    '--',
-    ...argv,
-  ];
-  const child = spawn('nsenter', enter, { stdio: 'inherit' });
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('exit', (code) => resolve(code ?? EXIT.failed));
-  });
-}
-
-/**
- * The lab that `--pid` names, or the only one. Of several the latest, and then says which; but nothing is taken away from a lab that
- * the user may not have meant. Throws CommandError.
- */
-function chosenLab(pid: number | undefined, deed: 'destructive' | 'harmless' = 'harmless'): RunningLab {
-  const labs = findLabs();
-  const pids = labs.map((lab) => lab.pid).join(' and ');
-  const [latest] = labs;
-  if (latest === undefined) {
-    throw new CommandError(
-      EXIT.cannot,
-      `no lab of yours runs on this machine; start one with ${howWeAreCalled()} lab up`,
-    );
-  }
-  if (pid !== undefined) {
-    const named = labs.find((lab) => lab.pid === pid);
-    if (named === undefined) throw new CommandError(EXIT.failed, `no lab of yours has pid ${pid}; there are ${pids}`);
-    return named;
-  }
-  if (labs.length === 1) return latest;
-  if (deed === 'destructive') {
-    throw new CommandError(EXIT.usage, `${labs.length} labs run here, pids ${pids}: choose one with --pid`);
-  }
-  process.stderr.write(`of the labs with pids ${pids} this is about ${latest.pid}; --pid chooses another\n`);
-  return latest;
-}
-
-async function asked<T>(lab: RunningLab, work: (client: ControlClient) => Promise<T>): Promise<T> {
-  try {
-    return await work(new ControlClient(lab.socketPath));
-  } catch (error) {
-    if (error instanceof ControlError) throw new CommandError(EXIT.failed, error.message);
-    throw error;
-  }
+  return runInside(lab, netns, argv);
 }

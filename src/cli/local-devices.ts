@@ -1,24 +1,15 @@
-/** This host's network devices by MAC. */
-import { readdirSync, readFileSync } from 'node:fs';
+/** This network namespace's devices by MAC. Asked of the kernel: `/sys` shows those of whoever has mounted it. */
+import { openKoffiLibc } from '../adapters/netlink/libc-koffi.ts';
+import { Netlink } from '../adapters/netlink/netlink.ts';
 
-const DEVICES = '/sys/class/net';
-
-/** Of two devices with one MAC (a vlan and what it stands on) the one that is backed by hardware. */
+/** Of two devices with one MAC (a vlan and what it stands on) the one that is no kind of software's. */
 export function deviceNames(): ReadonlyMap<string, string> {
-  const names = new Map<string, string>();
-  for (const name of readdirSync(DEVICES)) {
-    const mac = textOf(`${DEVICES}/${name}/address`);
-    if (mac === null || mac === '00:00:00:00:00:00') continue;
-    if (!names.has(mac) || textOf(`${DEVICES}/${name}/device/uevent`) !== null) names.set(mac, name);
-  }
-  return names;
-}
-
-/** null for what is not there, or went while it was read. */
-function textOf(path: string): string | null {
+  const netlink = new Netlink(openKoffiLibc());
   try {
-    return readFileSync(path, 'utf8').trim();
-  } catch {
-    return null;
+    const links = netlink.links().filter(({ mac, loopback }) => mac !== null && !loopback);
+    const hardwareLast = links.toSorted((a, b) => Number(a.kind === null) - Number(b.kind === null));
+    return new Map(hardwareLast.map(({ mac, name }) => [mac ?? '', name]));
+  } finally {
+    netlink.close();
   }
 }

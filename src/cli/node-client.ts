@@ -4,7 +4,6 @@ import type { Page } from '../adapters/http/debug-pages.ts';
 import { findLabs } from '../lab/control/find-lab.ts';
 import { DEBUG_SOCKET } from './debug-socket.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
-import { howWeAreCalled } from './how-we-are-called.ts';
 
 /** Rejects with CommandError when no daemon answers there. */
 export async function fromDaemon<T>(socketPath: string, read: (socketPath: string) => Promise<T>): Promise<T> {
@@ -12,14 +11,16 @@ export async function fromDaemon<T>(socketPath: string, read: (socketPath: strin
     if (error instanceof CommandError) throw error;
     if (error instanceof RangeError) throw new CommandError(EXIT.usage, error.message);
     const why = error instanceof Error ? error.message : String(error);
-    throw new CommandError(EXIT.cannot, `no daemon answers at ${socketPath}: ${why}${labHint(socketPath)}`);
+    throw new CommandError(
+      EXIT.cannot,
+      `no daemon answers at ${socketPath}: ${why}${labHint(socketPath === DEBUG_SOCKET)}`,
+    );
   });
 }
 
-/** Most who come here by mistake mean a node of their lab. */
-function labHint(socketPath: string): string {
-  if (socketPath !== DEBUG_SOCKET || findLabs().length === 0) return '';
-  return `\na lab runs on this machine; its nodes are asked with ${howWeAreCalled()} lab status node-1`;
+/** Most who ask this machine’s own node by mistake mean one of their lab. */
+export function labHint(ownNode: boolean): string {
+  return ownNode && findLabs().length > 0 ? '\na lab runs on this machine; its nodes are asked with --lab node-1' : '';
 }
 
 /** The JSON at a path. Rejects with CommandError: 3 when no daemon answers, 1 with its own words when it has no such thing. */

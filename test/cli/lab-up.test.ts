@@ -138,6 +138,15 @@ t.test('lab up: other terminals can act on it; a signal ends it and nothing stay
   t.strictSame(status.pods.map((pod: { name: string }) => pod.name).sort(), ['hello', 'web-1', 'web-2']);
   t.match((await enactor('status', '--debug-socket', status.nodes[1].debugSocket)).stdout, /bound +default\/hello/);
   t.match((await enactor('lab', 'status', 'node-2')).stdout, /bound +default\/hello/);
+  const onNode2 = ['--lab', 'node-2'];
+  t.match((await enactor('list', ...onNode2)).stdout, /\* network_service/);
+  t.match((await enactor('mapping', ...onNode2)).stdout, /default\/hello -> eni-lab/);
+  t.match(
+    (await enactor('metadata', ...onNode2)).stdout,
+    /primary: true\n.*interface: eth0[\s\S]*primary: false\n.*interface: eth1/,
+    'the devices of that node, not of this machine',
+  );
+  await t.rejects(enactor('list', '--lab', 'node-9'), { code: 1, stderr: /no node node-9; there are node-1, node-2/ });
   t.match((await enactor('lab', 'pod', 'list')).stdout, /^hello +node-2 +running +192\.168\.0\.\d+/m);
   t.match((await enactor('lab', 'ledger')).stdout, /AssignPrivateIpAddresses +ok +\d+ +i-lab-node-/);
 
@@ -165,13 +174,22 @@ t.test('lab up: other terminals can act on it; a signal ends it and nothing stay
   const second = new LabProcess(['--pods', '1']);
   t.teardown(() => second.child.kill('SIGKILL'));
   await second.says(/pod web-1 runs/);
-  await t.rejects(enactor('lab', 'pod', 'rm', 'web-1'), { code: 2, stderr: /2 labs run here.*choose one with --pid/ });
-  t.match(
-    (await enactor('lab', 'probe', 'web-1', 'elsewhere')).stderr,
-    /of the labs with pids \d+ and \d+ this is about/,
-  );
-  const first = await enactor('lab', 'status', '-o', 'json', '--pid', String(status.hostPid));
+  const which = {
+    code: 2,
+    stderr: /2 labs run here; say which with --pid:\n( {2}--pid \d+ {2}node-1, node-2; \d pods?: .*\n){2}/,
+  };
+  for (const command of [
+    'lab pod rm web-1',
+    'lab probe web-1 elsewhere',
+    'status --lab node-1',
+    'mapping --lab node-1',
+  ])
+    await t.rejects(enactor(...command.split(' ')), which, command);
+  const pid = ['--pid', String(status.hostPid)];
+  const first = await enactor('lab', 'status', '-o', 'json', ...pid);
   t.equal(JSON.parse(first.stdout).pods.length, 2);
+  t.match((await enactor('why', 'web-2', '--lab', 'node-2', ...pid)).stdout, /^bound/);
+  await t.rejects(enactor('why', 'web-2', ...pid), { code: 2, stderr: /--lab has to say which node/ });
   second.child.kill('SIGINT');
   t.equal((await second.ended).code, 0);
 

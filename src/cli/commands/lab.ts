@@ -1,5 +1,5 @@
 /** `enactor lab …`: a VPC in a box, and what one does to it from another terminal. */
-import { InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
 import { DAEMON_MODES } from '../../core/daemon-mode.ts';
 import { POD_MODES } from '../../lab/checks/pod-modes.ts';
 import { PROXY_FORMS } from '../../lab/services/kube-proxy.ts';
@@ -21,6 +21,7 @@ import {
 import { labPaths } from '../lab-paths.ts';
 import { labApiServer, labCloud } from '../lab-services.ts';
 import { labUp } from '../lab-up.ts';
+import { pidOption } from '../which-lab.ts';
 
 export const labCommand: AddCommand = (enactor, done) => {
   const lab = enactor
@@ -84,9 +85,6 @@ Examples:
         }),
       );
     });
-
-  const pidOption = () =>
-    new Option('--pid <pid>', 'which lab, when several run (default: the latest)').argParser(pidOf);
 
   const pod = lab
     .command('pod')
@@ -260,11 +258,6 @@ Examples:
     .addHelpText('after', examples('enactor lab apiserver --listen 127.0.0.1:6443 --kubeconfig lab.kubeconfig'))
     .action(async ({ listen, kubeconfig }) => done(await labApiServer(listen, kubeconfig ?? null)));
 };
-
-function pidOf(text: string): number {
-  if (!/^[1-9]\d{0,9}$/.test(text)) throw new InvalidArgumentError('a process id, as the lab’s page shows it.');
-  return Number(text);
-}
 
 function collect(text: string, before: readonly string[]): readonly string[] {
   return [...before, text];

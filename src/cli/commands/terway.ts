@@ -3,12 +3,19 @@ import type { Command } from 'commander';
 import { metadataService } from '../../adapters/metadata/metadata-service.ts';
 import { failureOf } from '../../core/errors.ts';
 import type { ResourceMappingReply } from '../../core/tracing.ts';
+import type { RunningLab } from '../../lab/control/find-lab.ts';
+import type { NodeStatus } from '../../lab/status/lab-status.ts';
 import { type AddCommand, examples, outputOption } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
+import { runInside } from '../lab-inside.ts';
 import { deviceNames } from '../local-devices.ts';
+import { labHint } from '../node-client.ts';
 import { print } from '../print.ts';
 import { keyTree, leaf, type Tree, treeLines } from '../terway-tree.ts';
+import { asked } from '../which-lab.ts';
+import { labNodeOf, type WhichLabNode, withLabNode } from '../which-node.ts';
 
+const METADATA_URL = 'http://100.100.100.200';
 const GRPC_SOCKET = '/var/run/eni/eni.socket';
 /** The daemon answers from memory: one that does not within this time is frozen. */
 const TIMEOUT_MS = 5_000;
@@ -18,9 +25,9 @@ export const terwayCommands: AddCommand = (enactor, done) => {
   overSocket(enactor.command('list'))
     .description('types of resources that the daemon traces, or the names of one type')
     .argument('[type]')
-    .addHelpText('after', examples('enactor list', 'enactor list factory'))
-    .action(async (type: string | undefined, { grpcSocket, output }) => {
-      const names = await traced(grpcSocket, (client) => (type === undefined ? client.types() : client.names(type)));
+    .addHelpText('after', examples('enactor list', 'enactor list factory', 'enactor list --lab node-1'))
+    .action(async (type: string | undefined, { output, ...options }) => {
+      const names = await traced(options, (client) => (type === undefined ? client.types() : client.names(type)));
       print(names, output, () => [...names.map((name) => `* ${name}`), '']);
       done(EXIT.ok);
     });
@@ -30,8 +37,8 @@ export const terwayCommands: AddCommand = (enactor, done) => {
     .argument('<type>', 'as list shows it')
     .argument('[name]', 'default: the first of the type')
     .addHelpText('after', examples('enactor show network_service', 'enactor show factory eniip -o json'))
-    .action(async (type: string, named: string | undefined, { grpcSocket, output }) => {
-      const told = await traced(grpcSocket, async (client) => {
+    .action(async (type: string, named: string | undefined, { output, ...options }) => {
+      const told = await traced(options, async (client) => {
         const [first] = await client.names(type);
         const name = named ?? first;
         if (name === undefined) throw new CommandError(EXIT.failed, `no resource in the specified type ${type}`);
@@ -44,9 +51,9 @@ export const terwayCommands: AddCommand = (enactor, done) => {
 
   overSocket(enactor.command('mapping'))
     .description('which pod has which address on which ENI, and what the daemon’s database says')
-    .addHelpText('after', examples('enactor mapping'))
-    .action(async ({ grpcSocket, output }) => {
-      const reply = await traced(grpcSocket, (client) => client.mapping());
+    .addHelpText('after', examples('enactor mapping', 'enactor mapping --lab node-1'))
+    .action(async ({ output, ...options }) => {
+      const reply = await traced(options, (client) => client.mapping());
       print(reply, output, () => mappingLines(reply));
       done(EXIT.ok);
     });
@@ -61,9 +68,9 @@ export const terwayCommands: AddCommand = (enactor, done) => {
       'after',
       examples('enactor execute network_service default resdb', 'enactor execute factory eniip audit'),
     )
-    .action(async (type: string, resource: string, command: string, args: string[], { grpcSocket, output }) => {
+    .action(async (type: string, resource: string, command: string, args: string[], { output, ...options }) => {
       const messages: string[] = [];
-      await traced(grpcSocket, async (client) => {
+      await traced(options, async (client) => {
         for await (const message of client.execute(type, resource, command, args)) {
           if (output === 'text') process.stdout.write(message);
           else messages.push(message);
@@ -73,15 +80,16 @@ export const terwayCommands: AddCommand = (enactor, done) => {
       done(EXIT.ok);
     });
 
-  enactor
-    .command('metadata')
+  withLabNode(enactor.command('metadata'), 'metadataUrl')
     .description(
       'the ENIs of this instance as its metadata service tells them, beside this host’s devices; needs no daemon',
     )
-    .option('--metadata-url <url>', 'the metadata service', 'http://100.100.100.200')
+    .option('--metadata-url <url>', 'the metadata service', METADATA_URL)
     .addOption(outputOption())
-    .addHelpText('after', examples('enactor metadata', 'enactor metadata -o yaml'))
-    .action(async ({ metadataUrl, output }) => {
+    .addHelpText('after', examples('enactor metadata', 'enactor metadata --lab node-1', 'enactor metadata -o yaml'))
+    .action(async ({ metadataUrl, output, ...options }) => {
+      const inLab = await labNodeOf(options);
+      if (inLab !== null) return done(await askInside(inLab, ['metadata', '--output', output]));
       const metadata = metadataService({ baseUrl: metadataUrl });
       const signal = AbortSignal.timeout(METADATA_MS);
       const [{ primaryMac }, all] = await Promise.all([metadata.identity(signal), metadata.enis(signal)]).catch(
@@ -98,14 +106,28 @@ export const terwayCommands: AddCommand = (enactor, done) => {
     });
 };
 
+type WhichDaemon = WhichLabNode & { readonly grpcSocket: string };
+
 function overSocket(command: Command): Command {
-  return command.option('--grpc-socket <path>', 'where the daemon answers', GRPC_SOCKET).addOption(outputOption());
+  const socket = command.option('--grpc-socket <path>', 'where the daemon answers', GRPC_SOCKET);
+  return withLabNode(socket, 'grpcSocket').addOption(outputOption());
+}
+
+/** A node of a lab sees its metadata service and its devices alone: this program is run there. */
+async function askInside(
+  { lab, node }: { lab: RunningLab; node: NodeStatus },
+  args: readonly string[],
+): Promise<number> {
+  const { netns } = await asked(lab, (client) => client.place(node.name));
+  return runInside(lab, netns, [process.execPath, process.argv[1] ?? '', ...args]);
 }
 
 type Client = import('../../adapters/grpc/tracing-client.ts').TracingClient;
 
 /** Rejects with CommandError: 3 when no daemon answers, 1 with its own words. */
-async function traced<T>(socketPath: string, work: (client: Client) => Promise<T>): Promise<T> {
+async function traced<T>(which: WhichDaemon, work: (client: Client) => Promise<T>): Promise<T> {
+  const inLab = await labNodeOf(which);
+  const socketPath = inLab === null ? which.grpcSocket : inLab.node.grpcSocket;
   const { TracingClient } = await import('../../adapters/grpc/tracing-client.ts'); // gRPC takes a while to load
   const client = new TracingClient(socketPath, TIMEOUT_MS);
   try {
@@ -116,7 +138,10 @@ async function traced<T>(socketPath: string, work: (client: Client) => Promise<T
     const UNAVAILABLE = 14;
     const DEADLINE_EXCEEDED = 4;
     if (code === UNAVAILABLE || code === DEADLINE_EXCEEDED)
-      throw new CommandError(EXIT.cannot, `no daemon answers at ${socketPath}: ${plainly(details)}`);
+      throw new CommandError(
+        EXIT.cannot,
+        `no daemon answers at ${socketPath}: ${plainly(details)}${labHint(socketPath === GRPC_SOCKET)}`,
+      );
     throw new CommandError(EXIT.failed, details);
   } finally {
     client.close();

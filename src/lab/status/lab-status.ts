@@ -16,6 +16,7 @@ export type NodeStatus = {
   readonly report: NodeReport | null;
   /** As seen from outside the box. */
   readonly debugSocket: string;
+  readonly grpcSocket: string;
   readonly log: string;
 };
 
@@ -55,6 +56,7 @@ export async function labStatus(lab: Lab, reachability: Reachability): Promise<L
       pid: node.daemon?.pid ?? null,
       report: reports[index] ?? null,
       debugSocket: fromOutside(lab, node.debugSocket),
+      grpcSocket: fromOutside(lab, node.grpcSocket),
       log: fromOutside(lab, node.logPath),
     })),
     hosts: lab.hosts.map(({ name }) => ({ name, ip: lab.place(name).ips[0] ?? '' })),

@@ -80,6 +80,7 @@ const status = (more: Partial<LabStatus> = {}): LabStatus => ({
       pid: 7,
       report,
       debugSocket: '/proc/4242/root/run/enactor/node-1/debug.sock',
+      grpcSocket: '/proc/4242/root/run/enactor/node-1/grpc.sock',
       log: '/proc/4242/root/run/enactor/node-1/enactord.log',
     },
   ],
