@@ -7,12 +7,19 @@ import { load } from 'js-yaml';
 import { test } from 'tap';
 import { imageConfig, MOUNT_POINTS } from '../../.ci/image/recipe.ts';
 import { parseConfig } from '../../src/core/config.ts';
+import { render } from '../e2e/kustomize.ts';
 
 const daemonSet = loadAllYaml(readFileSync('deploy/base/daemonset.yaml', 'utf8'))[0] as V1DaemonSet;
 const conflist = JSON.parse(readFileSync('deploy/10-enactor.conflist', 'utf8'));
 const pod = daemonSet.spec?.template.spec;
 const [daemon] = pod?.containers ?? [];
 const containers = [...(pod?.containers ?? []), ...(pod?.initContainers ?? [])];
+
+const OVERLAYS = readdirSync('deploy/overlays').map((name) => join('overlays', name));
+/** Those that are applied. */
+const FOLDERS = [...OVERLAYS, 'uninstall', 'give-back'];
+/** Source: Terway, charts/terway/templates/terwayd: names of what it has in kube-system. */
+const TERWAYS = ['eni-config', 'terway', 'terway-eniip', 'terway-pod-reader', 'terway-binding'];
 
 test('manifest: every mount has a volume, and each volume is mounted', async (t) => {
   const volumes = pod?.volumes?.map((volume) => volume.name).sort();
@@ -94,6 +101,12 @@ for (const overlay of readdirSync('deploy/overlays'))
     t.equal(config.daemonMode, modes[overlay as keyof typeof modes]);
     t.equal(config.ipvlan, overlay === 'ipvlan');
   });
+
+test('manifest: nothing that is applied takes the place of what Terway has in the cluster, nor goes with it', async (t) => {
+  for (const folder of FOLDERS)
+    for (const { kind, metadata } of render(join('deploy', folder)))
+      t.notOk(TERWAYS.includes(metadata.name), `${folder}: ${kind} ${metadata.name} is ours`);
+});
 
 test('manifest: each kustomization names only files that are there', async (t) => {
   const found = readdirSync('deploy', { recursive: true, encoding: 'utf8' }).filter((path) =>

@@ -18,8 +18,11 @@ export const PAGE = {
   removeClean: 'kubectl delete -k deploy/uninstall',
 } as const;
 
-/** Those that are not: their reader has to fill something in. */
-export const NOT_TYPED: readonly string[] = ['kubectl exec … -- enactor why NAMESPACE/POD'];
+/** Those that are not: their reader has to fill something in, or has a cluster from before. */
+export const NOT_TYPED: readonly string[] = [
+  'kubectl exec … -- enactor why NAMESPACE/POD',
+  'kubectl -n kube-system delete configmap eni-config',
+];
 
 /** What this kind of command needs of a kubectl beyond the oldest that can apply. Source: KEP-4006: WebSockets since 1.30. */
 export const needsWebSocket = (command: string): boolean => / exec /.test(command);
