@@ -59,6 +59,7 @@ export const MOUNT_POINTS = [
     'var/lib/kubelet/device-plugins',
     'run/eni',
     'run/netns',
+    'run/secrets/ack.alibabacloud.com/rrsa-tokens',
     'run/secrets/kubernetes.io/serviceaccount',
   ],
 ] as const;

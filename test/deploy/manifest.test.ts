@@ -114,7 +114,12 @@ test('manifest: each kustomization names only files that are there', async (t) =
   );
   t.ok(found.length >= 6);
   for (const path of found) {
-    const { resources } = load(readFileSync(join('deploy', path), 'utf8')) as { readonly resources: readonly string[] };
-    for (const named of resources) t.ok(existsSync(join('deploy', dirname(path), named)), `${path}: ${named}`);
+    const { resources = [], patches = [] } = load(readFileSync(join('deploy', path), 'utf8')) as {
+      readonly resources?: readonly string[];
+      readonly patches?: readonly { readonly path: string }[];
+    };
+    const named = [...resources, ...patches.map((patch) => patch.path)];
+    t.ok(named.length > 0, path);
+    for (const name of named) t.ok(existsSync(join('deploy', dirname(path), name)), `${path}: ${name}`);
   }
 });

@@ -18,10 +18,11 @@ export const PAGE = {
   removeClean: 'kubectl delete -k deploy/uninstall',
 } as const;
 
-/** Those that are not: their reader has to fill something in, or has a cluster from before. */
+/** Those that are not: their reader has to fill something in, has a cluster from before, or keys. */
 export const NOT_TYPED: readonly string[] = [
   'kubectl exec … -- enactor why NAMESPACE/POD',
   'kubectl -n kube-system delete configmap eni-config',
+  'kubectl -n kube-system create secret generic enactor-credentials --from-file=access-key-id --from-file=access-key-secret',
 ];
 
 /** What this kind of command needs of a kubectl beyond the oldest that can apply. Source: KEP-4006: WebSockets since 1.30. */

@@ -1,10 +1,11 @@
 /**
  * What a DaemonSet lacks on the nodes there are: pods to make, pods to end, and how far it has come. Pure.
  *
- * Limits: a node's taints are not looked at, nor affinity; `maxSurge` and `minReadySeconds` are not followed.
+ * Limits: a node's taints are not looked at; `maxSurge` and `minReadySeconds` are not followed.
  * Source: Kubernetes, pkg/controller/daemon/daemon_controller.go (podsShouldBeOnNode), update.go (rollingUpdate).
  */
 import { at, isJsonObject, type Json, type JsonObject, type KubeObject } from '../apiserver/kube-object.ts';
+import { isWanted } from './node-affinity.ts';
 
 export const REVISION_LABEL = 'controller-revision-hash';
 
@@ -22,7 +23,7 @@ export function planDaemonSet(
   pods: readonly KubeObject[],
   revision: string,
 ): Plan {
-  const wanted = nodes.filter((node) => selects(at(set, 'spec.template.spec.nodeSelector'), node));
+  const wanted = nodes.filter((node) => isWanted(at(set, 'spec.template.spec'), node));
   const names = new Set(wanted.map(({ metadata }) => metadata.name));
   const placed = pods.filter((pod) => names.has(nodeOf(pod)));
   const create = [...names].filter((name) => !placed.some((pod) => nodeOf(pod) === name));
@@ -66,10 +67,6 @@ function maxUnavailable(set: KubeObject, desired: number): number {
 
 function rolls(set: KubeObject): boolean {
   return (at(set, 'spec.updateStrategy.type') ?? 'RollingUpdate') === 'RollingUpdate';
-}
-
-function selects(selector: Json | undefined, { metadata }: KubeObject): boolean {
-  return !isJsonObject(selector) || Object.entries(selector).every(([key, value]) => metadata.labels?.[key] === value);
 }
 
 export function nodeOf(pod: KubeObject): string {

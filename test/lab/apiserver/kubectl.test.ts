@@ -1,10 +1,10 @@
 /** A real kubectl against the lab's API server: what deploy/install.md has typed, and what goes wrong when a manifest is misspelt. */
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadAll } from 'js-yaml';
 import { test } from 'tap';
 import { known } from '../../../src/lab/apiserver/resource.ts';
-import { type Rendered, render } from '../../e2e/kustomize.ts';
+import { type Rendered, render, YAML_1_1 } from '../../e2e/kustomize.ts';
 import { Kubectl, kubectlVersion } from '../../runtime/kubectl.ts';
 import { refuseUnknownFields } from '../../runtime/unknown-fields.ts';
 import { cluster } from './client.ts';
@@ -84,7 +84,15 @@ test('kubectl: renders each folder of deploy/ as the e2e test does', { skip }, a
   const { server } = await cluster(t);
   const kubectl = new Kubectl(server, t.testdir());
   if (!kubectl.readsFolders) return void t.pass('', { skip: `NOT RUN: kubectl 1.${kubectl.minor} is before 1.21` });
-  const folders = [
+  const deploy = join(t.testdir(), 'deploy');
+  cpSync('deploy', deploy, { recursive: true });
+  // As install.md has it: a component is added by taking away its line's comment sign.
+  const whole = join(deploy, OVERLAY, 'kustomization.yaml');
+  const offered = readFileSync(whole, 'utf8');
+  const withAll = offered.replace(/^# (?=components:)/m, '').replace(/^# (?= +- \.)/gm, '');
+  t.equal(withAll.match(/^ +- \S+components/gm)?.length, readdirSync('deploy/components').length, 'each is offered');
+  writeFileSync(whole, withAll);
+  const shipped = [
     'overlays/eni-multi-ip',
     'overlays/ipvlan',
     'overlays/vpc-eni',
@@ -92,14 +100,23 @@ test('kubectl: renders each folder of deploy/ as the e2e test does', { skip }, a
     'uninstall',
     'give-back',
   ];
-  for (const folder of folders.map((one) => `deploy/${one}`)) {
-    const theirs = loadAll(await kubectl.run('kustomize', folder)) as Rendered[];
-    t.strictSame(byName(render(folder)), byName(theirs.map(placed)), folder);
+  for (const folder of [...shipped.map((one) => `deploy/${one}`), join(deploy, OVERLAY)]) {
+    const theirs = loadAll(await kubectl.run('kustomize', folder), null, { schema: YAML_1_1 }) as Rendered[];
+    t.strictSame(byName(render(folder).map(unordered)), byName(theirs.map(placed).map(unordered)), folder);
   }
 });
 
 const byName = (objects: readonly Rendered[]) =>
   Object.fromEntries(objects.map((object) => [`${object.kind}/${object.metadata.name}`, object]));
+
+/** Lists that are merged by their elements' names: kustomize puts what is new first, the API server last; both say the same. */
+function unordered(object: Rendered): Rendered {
+  return JSON.parse(JSON.stringify(object), (_, value) =>
+    Array.isArray(value) && value.every((one) => typeof one?.name === 'string')
+      ? value.toSorted((a, b) => (a.name + a.mountPath < b.name + b.mountPath ? -1 : 1))
+      : value,
+  ) as Rendered;
+}
 
 /** kustomize 5.5 takes admission policies for things of a namespace; the API server does not. */
 function placed(object: Rendered): Rendered {
