@@ -75,11 +75,16 @@ export async function readReservations(store: Store): Promise<ReadonlyMap<string
   );
 }
 
-/** By address, of either family. A cool-down that cannot be read only costs a shorter rest. */
-export async function readCoolDowns(store: Store): Promise<ReadonlyMap<string, number>> {
+/**
+ * By address, of either family. A cool-down that cannot be read only costs a shorter rest. None ends after `latestMs`: written while the
+ * machine's clock was ahead, and read after it was set, it would last for hours.
+ */
+export async function readCoolDowns(store: Store, latestMs = Infinity): Promise<ReadonlyMap<string, number>> {
   const records = await store.read('coolDowns');
   return new Map(
-    records.flatMap(({ key, value }): [string, number][] => (typeof value === 'number' ? [[key, value]] : [])),
+    records.flatMap(({ key, value }): [string, number][] =>
+      typeof value === 'number' ? [[key, Math.min(value, latestMs)]] : [],
+    ),
   );
 }
 

@@ -48,7 +48,7 @@ export function recallLogic({ cloud, store, host, clock, log, identity, unreadab
       [
         store.read('enis'),
         readLeases(store),
-        readCoolDowns(store),
+        readCoolDowns(store, clock.nowMs() + settings.coolDownMs),
         readLeftovers(store),
         readReservations(store),
         readIntents(store, log),

@@ -61,7 +61,7 @@ export function recoverLogic(hands: RecoverHands) {
       links,
     ] = await Promise.all([
       readLeases(store),
-      readCoolDowns(store),
+      readCoolDowns(store, clock.nowMs() + settings.coolDownMs),
       readLeftovers(store),
       readReservations(store),
       readIntents(store, log),

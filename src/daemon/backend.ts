@@ -5,6 +5,8 @@
  * already has its lease is answered without asking. Release never asks: a pod may be long gone.
  * Source: Terway's daemon, AllocIP, ReleaseIP, GetIPInfo and RecordEvent as its plugins know them.
  */
+
+import { systemClock } from '../adapters/clock/steady-clock.ts';
 import { EnactorError } from '../core/errors.ts';
 import type { Lease } from '../core/lease.ts';
 import { asksForOwnEni } from '../core/own-eni.ts';
@@ -18,7 +20,6 @@ import type { TerwayBackend } from '../ports/backend.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Kubernetes } from '../ports/kubernetes.ts';
 import type { Sandboxes } from '../ports/sandboxes.ts';
-import { systemClock } from './clock.ts';
 import { netConfOf } from './net-conf.ts';
 import type { PodCopies } from './pod-copies.ts';
 import { podOnThisNode } from './pod-lookup.ts';

@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { refuseNewerStore } from '../../actors/claim-store.ts';
 import { letHeldBackGo } from '../../actors/held-back.ts';
 import { type NodeSystem, startNode } from '../../actors/node.ts';
+import { systemClock, wallClock } from '../adapters/clock/steady-clock.ts';
 import { makesIpvlan } from '../adapters/datapath/ipvlan-network.ts';
 import { offerDevices } from '../adapters/device-plugin/device-plugin.ts';
 import { readOnlyCloud } from '../adapters/ecs/read-only-cloud.ts';
@@ -30,7 +31,6 @@ import type { Sandboxes } from '../ports/sandboxes.ts';
 import type { Store } from '../ports/store.ts';
 import { withAddNotices } from './add-notices.ts';
 import { backendOver } from './backend.ts';
-import { systemClock } from './clock.ts';
 import { cloudAccess } from './cloud-access.ts';
 import { ConfigKeeper, type Take } from './config-keeper.ts';
 import { CONFLIST_NAME, installConflist } from './conflist.ts';
@@ -43,6 +43,7 @@ import { followConfig, hearOverlay } from './follow-config.ts';
 import { Gate } from './gate.ts';
 import { beat } from './heartbeat.ts';
 import { hostFacts, machineTold, refuseHost } from './host-facts.ts';
+import { toldInWallTime } from './in-wall-time.ts';
 import { kubernetesLater } from './kubernetes-later.ts';
 import { MemoryAtRest, REST_LOOK_MS, thisProcess } from './memory-at-rest.ts';
 import { NodeHerald } from './node-herald.ts';
@@ -122,10 +123,14 @@ export async function runDaemon(
     const introspection = () =>
       system === null || told === null ? null : news.beside(told.beside(system.introspection));
     const report = () => introspection()?.report() ?? null;
-    const servers = await startServers(flags, refusals.over(gate.front), introspection, {
+    const toldOutside = () => {
+      const told = introspection();
+      return told === null ? null : toldInWallTime(told, systemClock.aheadMs);
+    };
+    const servers = await startServers(flags, refusals.over(gate.front), toldOutside, {
       log,
       logTap: tap,
-      metrics: (report) => metrics.text(report, systemClock.nowMs()),
+      metrics: (report) => metrics.text(report, wallClock.nowMs()),
       config: () => keeper.report(),
       commands: () => keeper.config.debugCommands,
       tracingNow: () => ({ mode: keeper.config.daemonMode, vSwitchPolicy: keeper.config.settings.vSwitchPolicy }),
@@ -226,7 +231,7 @@ export async function runDaemon(
         openGate(changed);
       };
       followConfig({ flags, keeper, kubernetes, log, take, taken }, end);
-      const heart = { dataDir: flags.dataDir, bootIdFile: flags.bootIdFile, clock: systemClock, log };
+      const heart = { dataDir: flags.dataDir, bootIdFile: flags.bootIdFile, clock: wallClock, log };
       const beats = async () => (status().Code === 0 ? await beat(heart) : undefined);
       void every(HEARTBEAT_PERIOD_MS, end, beats, system.whenServing(end));
       const heldBack = { ...system, host: ports.host, kubernetes, store, nodeName: flags.nodeName, log };
@@ -239,7 +244,7 @@ export async function runDaemon(
       });
       const { writes } = kubernetes;
       const speaks = new NodeHerald({
-        ...{ writes, nodeName, report, notices, clock, log: log.part('herald') },
+        ...{ writes, nodeName, report, notices, clock, wall: wallClock, log: log.part('herald') },
         get settings() {
           return keeper.config.settings;
         },

@@ -1,11 +1,12 @@
 /** The node's credentials for the cloud, from wherever configuration, flags and environment say. */
+
+import { wallClock } from '../adapters/clock/steady-clock.ts';
 import { RenewingCredentials } from '../adapters/credentials/renewing-credentials.ts';
 import { credentialSources } from '../adapters/credentials/sources.ts';
 import type { MetadataClient } from '../adapters/metadata/metadata-client.ts';
 import type { CredentialSettings } from '../core/config.ts';
 import type { Credentials } from '../ports/credentials.ts';
 import type { Log } from '../ports/log.ts';
-import { systemClock } from './clock.ts';
 import { systemEntropy } from './entropy.ts';
 import type { Flags } from './flags.ts';
 
@@ -32,7 +33,7 @@ export function nodeCredentials({ flags, settings, metadata, region, log }: Node
       endpoint: async (signal) =>
         flags.stsEndpoint ?? `${inVpc ? 'sts-vpc' : 'sts'}.${await region(signal)}.aliyuncs.com`,
       scheme: flags.cloudScheme,
-      clock: systemClock,
+      clock: wallClock,
       entropy: systemEntropy,
     },
     metadata,
@@ -41,7 +42,7 @@ export function nodeCredentials({ flags, settings, metadata, region, log }: Node
   });
   return new RenewingCredentials({
     sources,
-    clock: systemClock,
+    clock: wallClock,
     entropy: systemEntropy,
     told: (news) => {
       const { what, ...fields } = news;

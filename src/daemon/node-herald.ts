@@ -32,6 +32,8 @@ export type NodeHeraldParts = {
   readonly census: () => Census | null;
   readonly notices: Pick<Notices, 'tell'>;
   readonly clock: Clock;
+  /** What is written for others to read; that of `clock` if not told. */
+  readonly wall?: Clock;
   /** Uniform in [0, 1). */
   readonly fraction: () => number;
   readonly log: Log;
@@ -151,7 +153,7 @@ export class NodeHerald {
 
   /** And whether it is the same as before, only with a new heartbeat: that can wait. */
   #conditionChange(node: NodeStanding, full: boolean, why: string, nowMs: number): readonly [Change | null, boolean] {
-    const { writes, nodeName, settings } = this.#parts;
+    const { writes, nodeName, settings, clock, wall = clock } = this.#parts;
     const before = node.conditions.find(({ type }) => type === SUFFICIENT_IP);
     const status = full ? 'False' : 'True';
     const same = before?.status === status;
@@ -161,12 +163,12 @@ export class NodeHerald {
       status,
       reason: full ? 'InsufficientIP' : 'SufficientIP',
       message: full ? `node has insufficient IP: ${why}` : 'node has sufficient IP',
-      transitionMs: same ? before.transitionMs : nowMs,
+      transitionMs: same ? before.transitionMs : wall.nowMs(),
     } as const;
     const change: Change = {
       what: same ? `heartbeat of ${SUFFICIENT_IP}` : `condition ${SUFFICIENT_IP} ${status}`,
       write: async (signal) => {
-        await writes.setCondition(nodeName, condition, nowMs, signal);
+        await writes.setCondition(nodeName, condition, wall.nowMs(), signal);
         this.#heartbeatMs = nowMs;
       },
       after: (old) => ({

@@ -2,6 +2,7 @@
 
 import { readLeases } from '../../actors/leases-on-disk.ts';
 import type { NodePorts } from '../../actors/ports.ts';
+import { systemClock } from '../adapters/clock/steady-clock.ts';
 import { HostKernel } from '../adapters/datapath/host-kernel.ts';
 import { HostSandboxes } from '../adapters/datapath/host-sandboxes.ts';
 import { hostWitness } from '../adapters/datapath/host-witness.ts';
@@ -16,7 +17,6 @@ import type { Config } from '../core/config.ts';
 import type { LackingChain } from '../core/host-needs.ts';
 import type { Kubernetes } from '../ports/kubernetes.ts';
 import type { Store } from '../ports/store.ts';
-import { systemClock } from './clock.ts';
 import type { CloudAccess } from './cloud-access.ts';
 import { systemEntropy } from './entropy.ts';
 import type { Flags } from './flags.ts';

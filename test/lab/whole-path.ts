@@ -401,17 +401,21 @@ export function cannotWalk(): string | false {
   return missing.length > 0 && `NOT RUN: ${missing.join(', ')} not built in ${DIST}: npm run build`;
 }
 
-/** A lab with one node (unless told otherwise), all of it gone afterwards, whatever happened; a failure shows the daemon's last words. */
+/**
+ * A lab with one node (unless told otherwise), all of it gone afterwards, whatever happened; a failure shows the daemon's last words.
+ * @param enactord what is started as the daemon
+ */
 export async function walk(
   t: Test,
   options: Omit<LabOptions, 'programs'>,
   work: (runtime: Runtime) => Promise<void>,
+  enactord = join(DIST, 'enactord.js'),
 ): Promise<void> {
   const lab = await startLab({
     nodes: 1,
     ...options,
     config: { ...quick, ...options.config },
-    programs: { enactord: join(DIST, 'enactord.js'), cniDir: DIST },
+    programs: { enactord, cniDir: DIST },
   });
   const [node] = lab.nodes;
   if (node === undefined) throw new Error('the lab has no node');

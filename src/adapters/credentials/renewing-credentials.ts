@@ -44,6 +44,10 @@ export type CredentialsNews =
   | { readonly what: 'renewed'; readonly source: string; readonly from: string; readonly untilMs: number | null }
   | { readonly what: 'failed'; readonly why: string };
 
+type Rest = { readonly fromMs: number; readonly untilMs: number };
+
+const noRest: Rest = { fromMs: 0, untilMs: 0 };
+
 export class RenewingCredentials implements Credentials {
   readonly #options: CredentialsOptions;
   #held: Held | null = null;
@@ -52,7 +56,8 @@ export class RenewingCredentials implements Credentials {
   #failure: RenewalFailure | null = null;
   /** The source that the last renewal found, be it that it failed. */
   #source: CredentialSource | null = null;
-  #notBeforeMs = 0;
+  /** Its giver is not asked then. A clock that is set back before the beginning ends it. */
+  #rest: Rest = noRest;
 
   constructor(options: CredentialsOptions) {
     this.#options = options;
@@ -61,7 +66,8 @@ export class RenewingCredentials implements Credentials {
   async current(signal: AbortSignal): Promise<AccessKey> {
     const nowMs = this.#options.clock.nowMs();
     const held = this.#held;
-    const mayRenew = this.#renewal !== null || nowMs >= this.#notBeforeMs;
+    const rests = nowMs >= this.#rest.fromMs && nowMs < this.#rest.untilMs;
+    const mayRenew = this.#renewal !== null || !rests;
     if (held !== null && this.#refused === held.key) {
       // In between, what the cloud says to the old one is told: nobody knows better why.
       return mayRenew ? await this.#renewed(signal).catch(cancelledOr(held.key)) : held.key;
@@ -78,7 +84,7 @@ export class RenewingCredentials implements Credentials {
     // Another caller's refusal may have led to new ones meanwhile.
     if (this.#held === null || !this.#held.key.isSame(key) || this.#refused === this.#held.key) return;
     this.#refused = this.#held.key;
-    this.#notBeforeMs = 0;
+    this.#rest = noRest;
   }
 
   report(): CredentialsReport {
@@ -162,7 +168,8 @@ export class RenewingCredentials implements Credentials {
     this.#failure = null;
     const lifeMs = held.key.untilMs === null ? null : held.key.untilMs - held.obtainedMs;
     // Its giver may have no newer ones yet: it is not asked at every call.
-    this.#notBeforeMs = isNew ? 0 : clock.nowMs() + renewalWaitMs(1, lifeMs, entropy.fraction());
+    const nowMs = clock.nowMs();
+    this.#rest = isNew ? noRest : { fromMs: nowMs, untilMs: nowMs + renewalWaitMs(1, lifeMs, entropy.fraction()) };
     const { name: source, from } = held.source;
     if (isNew) told?.({ what: 'renewed', source, from, untilMs: held.key.untilMs });
   }
@@ -173,7 +180,7 @@ export class RenewingCredentials implements Credentials {
     const times = (this.#failure?.times ?? 0) + 1;
     const { key, obtainedMs } = this.#held ?? { key: null, obtainedMs: 0 };
     const lifeMs = key?.untilMs == null ? null : key.untilMs - obtainedMs;
-    this.#notBeforeMs = nowMs + renewalWaitMs(times, lifeMs, entropy.fraction());
+    this.#rest = { fromMs: nowMs, untilMs: nowMs + renewalWaitMs(times, lifeMs, entropy.fraction()) };
     const error = new EnactorError('credentials', `credentials: ${why}`);
     this.#failure = { sinceMs: this.#failure?.sinceMs ?? nowMs, times, error };
     if (times === 1) told?.({ what: 'failed', why });

@@ -8,6 +8,7 @@ import { DAEMON_DEADLINE_MS, innerTimeoutMs } from '../../core/limits.ts';
 import { traceParentIn } from '../../core/trace-parent.ts';
 import type { BackendMethod, BackendMethods } from '../../core/wire.ts';
 import type { Backend } from '../../ports/backend.ts';
+import { systemClock } from '../clock/steady-clock.ts';
 
 /** One request, JSON or proto. The largest real one is Gc's, with every attachment of a node. */
 export const REQUEST_MAX_BYTES = 256 * 1024;
@@ -75,7 +76,7 @@ export async function dispatch<M extends BackendMethod>(
   const request = parsed(method, wire);
   const timeoutMs = Math.max(0, Math.min(caller.timeoutMs ?? DAEMON_DEADLINE_MS, DAEMON_DEADLINE_MS));
   const ended = new AbortController();
-  const untilMs = Date.now() + innerTimeoutMs(timeoutMs);
+  const untilMs = systemClock.nowMs() + innerTimeoutMs(timeoutMs);
 
   return await new Promise((resolve, reject) => {
     const end = (failure: EnactorError) => {

@@ -6,13 +6,14 @@
  */
 import { EnactorError } from '../../core/errors.ts';
 import type { Store, StoreState } from '../../ports/store.ts';
+import { systemClock } from '../clock/steady-clock.ts';
 
 const RETRY_MS = 1_000;
 
 /** @param open what failed with `first`; tried again and again. @param onOpen called once, when it has worked */
 export function lateStore(open: () => Promise<Store>, first: EnactorError, onOpen: (store: Store) => void): Store {
   let store: Store | null = null;
-  let failing: StoreState['failing'] = { why: first.detail, sinceMs: Date.now() };
+  let failing: StoreState['failing'] = { why: first.detail, sinceMs: systemClock.nowMs() };
   let timer: NodeJS.Timeout | null = null;
   let opening: Promise<void> | null = null;
   let closed = false;
@@ -26,7 +27,7 @@ export function lateStore(open: () => Promise<Store>, first: EnactorError, onOpe
       store = await open();
     } catch (thrown) {
       const why = thrown instanceof EnactorError ? thrown.detail : String(thrown);
-      failing = { why, sinceMs: failing?.sinceMs ?? Date.now() };
+      failing = { why, sinceMs: failing?.sinceMs ?? systemClock.nowMs() };
       if (!closed) later();
       return;
     }

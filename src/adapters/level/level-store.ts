@@ -19,6 +19,7 @@ import {
   type Sublevel,
   type WriteOptions,
 } from '../../ports/store.ts';
+import { systemClock } from '../clock/steady-clock.ts';
 import { type Database, openDatabase, type RawOp, StoreDamagedError, StoreNoRoomError } from './level-database.ts';
 import { decoded, encoded } from './record.ts';
 import { setAside } from './set-aside.ts';
@@ -218,7 +219,7 @@ class LevelStore implements Store {
 
   #failed(thrown: unknown): EnactorError {
     const refusal = thrown instanceof EnactorError ? thrown : new EnactorError('store', String(thrown), thrown);
-    this.#failing = { why: refusal.detail, sinceMs: this.#failing?.sinceMs ?? Date.now() };
+    this.#failing = { why: refusal.detail, sinceMs: this.#failing?.sinceMs ?? systemClock.nowMs() };
     return refusal;
   }
 

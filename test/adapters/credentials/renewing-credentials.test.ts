@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import t from 'tap';
 import {
   type CredentialsOptions,
@@ -9,6 +10,7 @@ import { settle, VirtualClock } from '../../../src/simulation/virtual-clock.ts';
 
 const HOUR_MS = 3_600_000;
 const never = new AbortController().signal;
+setMaxListeners(0, never);
 
 /** Gives keys that live six hours of virtual time; fails while `failing`; answers when `let go` if it holds. */
 function scene(changed: Partial<CredentialsOptions> = {}, lifeMs: number | null = 6 * HOUR_MS) {
@@ -166,6 +168,17 @@ t.test(
     await t.rejects(none.credentials.current(never), { message: /none is configured; looked for: RAM role test/ });
   },
 );
+
+t.test('credentials: a machine’s clock that is set back ends the rest after a failure', async (t) => {
+  let nowMs = 10 * HOUR_MS;
+  const { ask, giver } = scene({ clock: { nowMs: () => nowMs } });
+  giver.failing = 'not there yet';
+  await t.rejects(ask(), { message: /not there yet/ });
+  giver.failing = '';
+  await t.rejects(ask(), { message: /not there yet/ }, 'it is not asked at every call');
+  nowMs -= 8 * HOUR_MS;
+  t.equal(await ask(), 'STS.2');
+});
 
 t.test('credentials: a caller that gives up ends nobody’s renewal', async (t) => {
   const { credentials, giver } = scene();
