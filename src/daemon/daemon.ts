@@ -45,7 +45,7 @@ import { beat } from './heartbeat.ts';
 import { hostFacts, machineTold, refuseHost } from './host-facts.ts';
 import { toldInWallTime } from './in-wall-time.ts';
 import { kubernetesLater } from './kubernetes-later.ts';
-import { MemoryAtRest, REST_LOOK_MS, thisProcess } from './memory-at-rest.ts';
+import { MemoryAtRest, REST_LOOK_MS, residentBytes, thisProcess } from './memory-at-rest.ts';
 import { NodeHerald } from './node-herald.ts';
 import { NodePods } from './node-pods.ts';
 import { nodePorts } from './node-ports.ts';
@@ -415,6 +415,7 @@ async function every(
   }
 }
 
-function memory(): { rssMb: number } {
-  return { rssMb: Math.round(process.memoryUsage().rss / 1e6) };
+function memory(): { readonly rssMb?: number } {
+  const bytes = residentBytes();
+  return bytes === null ? {} : { rssMb: Math.round(bytes / 1e6) };
 }

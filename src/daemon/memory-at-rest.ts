@@ -26,7 +26,8 @@ export type Resting = {
   readonly nowMs: () => number;
   /** Of one processor since the question before; beyond 1 where several threads work. The loop's own figure counts what others keep from it. */
   readonly busy: () => number;
-  readonly residentBytes: () => number;
+  /** null: it cannot be told now. */
+  readonly residentBytes: () => number | null;
   /** Resolves with the processor time it took, in ms. */
   readonly collect: () => Promise<number>;
 };
@@ -50,11 +51,12 @@ export class MemoryAtRest {
     this.#quietLooks = busy() <= BUSY_MAX ? this.#quietLooks + 1 : 0;
     if (this.#quietLooks < QUIET_LOOKS || nowMs() < this.#notBeforeMs) return;
     const before = residentBytes();
+    if (before === null) return;
     this.#leastBytes = Math.min(this.#leastBytes, before);
     if (before - this.#leastBytes < WORTH_BYTES) return;
     try {
       const cpuMs = await collect();
-      this.#leastBytes = residentBytes();
+      this.#leastBytes = residentBytes() ?? before;
       this.#notBeforeMs = nowMs() + cpuMs / SPENT_MAX;
       const [fromMb, toMb] = [before, this.#leastBytes].map((bytes) => Math.round(bytes / MB));
       this.#log.debug({ fromMb, toMb, cpuMs: Math.round(cpuMs) }, 'memory given back');
@@ -80,9 +82,18 @@ export function thisProcess(): Resting {
       [lastMs, lastUsedMs] = [nowMs, usedMs];
       return share;
     },
-    residentBytes: () => process.memoryUsage.rss(),
+    residentBytes,
     collect: collectGarbage,
   };
+}
+
+/** What this process has in memory; null while no file can be opened: libuv reads it in `/proc`. */
+export function residentBytes(): number | null {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return null;
+  }
 }
 
 async function collectGarbage(): Promise<number> {

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import t from 'tap';
 import { MemoryAtRest, type Resting, thisProcess } from '../../src/daemon/memory-at-rest.ts';
 
@@ -91,4 +92,18 @@ t.test('memory at rest: this process becomes smaller by what nothing holds any m
   t.ok(cpuMs > 0 && cpuMs < 60_000, `${cpuMs} ms`);
   t.ok(before - heapTotal > 20 * MB, `the heap is ${before - heapTotal} bytes smaller, of ${before}`);
   t.ok(await here.collect(), 'and again');
+});
+
+t.test('memory at rest: a process that can open no file any more does not end for it', async (t) => {
+  const { residentBytes } = thisProcess();
+  t.match(residentBytes(), Number);
+  const taken: number[] = [];
+  try {
+    for (;;) taken.push(openSync('/dev/null', 'r'));
+  } catch (error) {
+    t.match(error, { code: 'EMFILE' });
+    t.equal(residentBytes(), null);
+  } finally {
+    for (const fd of taken) closeSync(fd);
+  }
 });

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import t from 'tap';
@@ -8,6 +9,7 @@ import { Seeded } from '../../../src/simulation/seeded.ts';
 import { VirtualClock } from '../../../src/simulation/virtual-clock.ts';
 
 const never = new AbortController().signal;
+setMaxListeners(0, never);
 
 /** A minute lasts as long as it is told; chance is half. */
 const turnsOf = (perMinute: number, minuteMs: number, api: CloudApi = 'AssignPrivateIpAddresses') =>
