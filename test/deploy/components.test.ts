@@ -6,7 +6,7 @@ import { type Test, test } from 'tap';
 import { MOUNT_POINTS } from '../../.ci/image/recipe.ts';
 import { credentialSources } from '../../src/adapters/credentials/sources.ts';
 import { parseConfig } from '../../src/core/config.ts';
-import { systemClock } from '../../src/daemon/clock.ts';
+import { systemClock } from '../../src/adapters/clock/steady-clock.ts';
 import { systemEntropy } from '../../src/daemon/entropy.ts';
 import { parseFlags } from '../../src/daemon/flags.ts';
 import type { KubeObject } from '../../src/lab/apiserver/kube-object.ts';
