@@ -33,12 +33,12 @@ export type GiveBack = {
 export type GivenBack = {
   readonly written: readonly TerwayRecord[];
   readonly refused: readonly Refusal[];
-  /** Where our store, and Terway’s old database, are kept; null: nothing was written, there was none. */
+  /** Where our store, and Terway’s old database, are kept; null: it stays where it is, there was none or it was not touched. */
   readonly store: string | null;
   readonly before: string | null;
 };
 
-/** Rejects with EnactorError: a daemon runs, there is nothing to give, a file cannot be written. */
+/** A node without pods has nothing to give, which is well. Rejects with EnactorError: a daemon runs, there is no store, a file cannot be written. */
 export async function giveBack(
   { dataDir, lockFile, db, cniConfDir, leaveOut }: GiveBack,
   nowMs: number,
@@ -50,9 +50,15 @@ export async function giveBack(
   try {
     if (lock === null) throw new EnactorError('notReady', `Terway’s daemon runs: it holds ${lockFile}`);
     const { records, refused, ours } = await told(store, recordsBefore(db), nowMs);
-    // What the database tells of others it tells already.
-    if (ours === 0 && (refused.length === 0 || leaveOut))
+    // What the database tells of others it tells already, also of those that were given back before.
+    if (ours === 0 && refused.length > 0 && leaveOut)
       throw new EnactorError('store', `${path} has no lease, so nothing to give back: ${db} stays as it is`);
+    if (ours === 0 && refused.length === 0) {
+      // Whoever comes back later has to find an empty store, else it does not look at Terway's database.
+      if ((await store.read('enis')).length > 0) await store.setAside('the node is Terway’s again');
+      takeAway(cniConfDir);
+      return { written: [], refused, store: store.state().setAside?.path ?? null, before: null };
+    }
     if (refused.length > 0 && !leaveOut) return { written: [], refused, store: null, before: null };
     const before = setAsideDatabase(db);
     placeFile(
@@ -62,12 +68,16 @@ export async function giveBack(
     );
     const written = readBack(db, records);
     await store.setAside('its leases were given back to Terway');
-    if (cniConfDir !== null) rmSync(join(cniConfDir, CONFLIST), { force: true });
+    takeAway(cniConfDir);
     return { written, refused, store: store.state().setAside?.path ?? null, before };
   } finally {
     lock?.release();
     await store.close();
   }
+}
+
+function takeAway(cniConfDir: string | null): void {
+  if (cniConfDir !== null) rmSync(join(cniConfDir, CONFLIST), { force: true });
 }
 
 async function opened(path: string): Promise<Store> {

@@ -276,7 +276,7 @@ t.test('P14, P15, F10: in and out of Terway', async (t) => {
   );
 
   if (process.env.ENACTOR_SPEED !== '1') return; // the soak's
-  t.match(giveBack(), { status: 3, stderr: /has no lease, so nothing to give back/ }, 'again: what was written stays');
+  t.match(giveBack(), { status: 0, stdout: /"written": *\[\]/ }, 'again: what was written stays');
   const once = start(here);
   await once.serving();
   const mine = podsOf(await once.report()).map(({ sandbox, grant }) => [

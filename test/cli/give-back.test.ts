@@ -47,12 +47,29 @@ t.test('give back: a pod that cannot go keeps all where they are, unless it is l
     readTerwayDatabase(options.db)?.records.map(({ ipv4 }) => ipv4),
     ['192.168.0.5'],
   );
-  await t.rejects(giveBack(options, NOW_MS), { message: /has no lease, so nothing to give back/ }, 'a second time');
+  t.match(await giveBack(options, NOW_MS), { written: [], refused: [], store: null }, 'a second time');
   t.equal(readTerwayDatabase(options.db)?.records.length, 1, 'what was written stays');
   t.ok(
     readdirSync(dir).some((name) => name.startsWith('db.set-aside-')),
     'our store is kept for study',
   );
+});
+
+t.test('give back: a node without pods goes back too, and Terway’s database stays as it is', async (t) => {
+  const { dir, options } = await node(t, []);
+  const db = join(dir, 'old.db');
+  const old = bucketFile('relation', new Map([['default/kept', Buffer.from('{}')]]));
+  writeFileSync(db, old);
+  const conflist = join(dir, '10-enactor.conflist');
+  writeFileSync(conflist, '{}');
+  const store = await openLevelStore(join(dir, 'db'));
+  await store.write([{ type: 'put', in: 'enis', key: 'eni-1', value: {} }]);
+  await store.close();
+  const given = await giveBack({ ...options, db, cniConfDir: dir }, NOW_MS);
+  t.match(given, { written: [], refused: [], store: /db\.set-aside-/, before: null });
+  t.ok(readFileSync(db).equals(old));
+  t.notOk(existsSync(conflist), 'the runtime goes on using nothing of ours');
+  t.match(await giveBack({ ...options, db, cniConfDir: dir }, NOW_MS), { written: [], store: null }, 'and again');
 });
 
 t.test('give back: not while either daemon runs, nor over a database that is open; an old one is kept', async (t) => {

@@ -1,7 +1,11 @@
 /** A bundle taken after a planted failure replays to the same failure. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { buffer, text } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import { debugServer } from '../../src/adapters/http/debug-server.ts';
 import { bindUnixSocket } from '../../src/adapters/http/unix-socket.ts';
@@ -68,6 +72,31 @@ t.test('support: a bundle taken after a planted failure replays to the same fail
   t.match(whyNoReplay({ ...read, inputs: read.inputs.slice(3) }), /no longer reaches back to the start/);
   gone.abort();
 });
+
+t.test(
+  'support: --out - is the bundle and nothing else, and where nothing can be written that way is told',
+  async (t) => {
+    const lab = await oneNode({});
+    const socket = await socketOf(t, lab);
+    await lab.serving();
+    const dir = mkdtempSync(join(tmpdir(), 'o'));
+    t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+    const support = (...words: readonly string[]) => {
+      const program = ['--import=tsx', resolve('src/cli/main.ts'), 'support', '--debug-socket', socket, ...words];
+      const child = spawn(process.execPath, program, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 });
+      return Promise.all([buffer(child.stdout), text(child.stderr), once(child, 'exit')]);
+    };
+    const [bytes, said, [code]] = await support('--out', '-');
+    t.equal(code, 0, said);
+    const bundle = parseBundle(gunzipSync(bytes).toString()) as unknown as { readonly life: { settings: object } };
+    t.match(bundle.life.settings, { nodeName: 'node-1' });
+    t.match(said, /enactor replay FILE runs it again/);
+
+    const [printed, why, [failed]] = await support('--out', join(dir, 'nowhere', 'bundle.json.gz'));
+    t.strictSame([printed.length, failed], [0, 1]);
+    t.match(why, /ENOENT.*enactor support --out - > FILE/);
+  },
+);
 
 t.test('support: what is no bundle is told', async (t) => {
   t.throws(() => parseBundle('{"a":1}'), { message: 'is no support bundle' });

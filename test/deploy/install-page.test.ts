@@ -1,28 +1,48 @@
-/** deploy/install.md: what it has somebody type is what `npm run e2e` types, and what it names is there. */
-import { existsSync, readFileSync } from 'node:fs';
+/** deploy/install.md, terway.md and operation.md: what they have somebody type is what `npm run e2e` types, and what they name is there. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'tap';
-import { NOT_TYPED, PAGE } from '../e2e/page.ts';
+import { NOT_TYPED, ON_NODE, OPERATION, PAGE, TERWAY } from '../e2e/page.ts';
 
 const PATH = 'deploy/install.md';
 const page = readFileSync(PATH, 'utf8');
-/** Blocks of a shell, line by line, and what stands in a sentence. */
-const blocks = [...page.matchAll(/^ *```sh\n(.*?)^ *```/gms)].flatMap(([, text = '']) => text.split('\n'));
-const inline = [...page.replaceAll(/^ *```.*?^ *```/gms, '').matchAll(/`([^`\n]+)`/g)].map(([, text = '']) => text);
-const commands = [...blocks, ...inline].map((one) => one.replace(/ +#.*/, '').trim()).filter((one) => one !== '');
-const ofCluster = commands.filter((one) => /\bkubectl\s/.test(one));
+const { blocks, commands } = typedIn(page);
 
-test('install page: each command for the cluster is one that the e2e run types, or says that it does not', async (t) => {
-  const known: readonly string[] = [...Object.values(PAGE), ...NOT_TYPED];
-  t.strictSame(
-    ofCluster.filter((one) => !known.includes(one)),
-    [],
+/** `blocks`: of a shell, line by line; `commands`: those, and what stands in a sentence. */
+function typedIn(text: string) {
+  const lines = [...text.matchAll(/^ *```sh\n(.*?)^ *```/gms)].flatMap(([, block = '']) => block.split('\n'));
+  const prose = text.replaceAll(/^ *```.*?^ *```/gms, '').replaceAll(/`([^`\n]*)\n([^`\n]*)`/g, '`$1 $2`');
+  const inline = [...prose.matchAll(/`([^`\n]+)`/g)].map(([, one = '']) => one);
+  const all = [...lines, ...inline].map((one) => one.replace(/ +#.*/, '').trim());
+  return { blocks: lines, commands: all.filter((one) => one !== '') };
+}
+
+for (const [path, typed, notTyped] of [
+  [PATH, PAGE, NOT_TYPED],
+  ['deploy/terway.md', TERWAY, []],
+  ['deploy/operation.md', OPERATION, ON_NODE.split('\n').map((line) => line.trim())],
+] as const)
+  test(`pages: each command for the cluster in ${path} is one that the e2e run types, or says that it does not`, async (t) => {
+    const ofCluster = typedIn(readFileSync(path, 'utf8')).commands.filter((one) => /\bkubectl\s|^on_node /.test(one));
+    const known: readonly string[] = [...Object.values(typed), ...notTyped];
+    t.strictSame(
+      ofCluster.filter((one) => !known.includes(one)),
+      [],
+    );
+    t.strictSame(
+      known.filter((one) => !ofCluster.includes(one)),
+      [],
+      'and none is typed that the page does not have',
+    );
+  });
+
+test('install page: each kustomization that has an image is named where the image is', async (t) => {
+  const found = readdirSync('deploy', { recursive: true, encoding: 'utf8' }).filter((path) =>
+    path.endsWith('kustomization.yaml'),
   );
-  t.strictSame(
-    known.filter((one) => !ofCluster.includes(one)),
-    [],
-    'and none is typed that the page does not have',
-  );
+  const withImage = found.filter((path) => readFileSync(join('deploy', path), 'utf8').includes('\nimages:'));
+  t.ok(withImage.length >= 3);
+  for (const path of withImage) t.ok(page.includes(`\`deploy/${path}\``), path);
 });
 
 test('install page: scripts, folders and files that it names are there', async (t) => {

@@ -42,7 +42,7 @@ export class EditedDeploy {
   /** Of all that is applied. */
   nameImage({ name }: Image): void {
     const [newName = '', newTag = ''] = name.split(/:(?=[^:]*$)/);
-    for (const folder of ['base', 'uninstall']) {
+    for (const folder of ['base', 'uninstall', 'give-back']) {
       const file = `${folder}/kustomization.yaml`;
       this.edit(
         file,
@@ -50,6 +50,13 @@ export class EditedDeploy {
         `$1$2newName: ${newName}\n$2newTag: ${newTag}`,
       );
     }
+  }
+
+  /** As somebody adds one who takes away its line's comment sign. */
+  addComponent(name: string): void {
+    const file = 'overlays/eni-multi-ip/kustomization.yaml';
+    this.edit(file, '# components:', 'components:');
+    this.edit(file, `#   - ../../components/${name}\n`, `  - ../../components/${name}\n`);
   }
 
   /** `edits`: over the configuration of the overlay. */

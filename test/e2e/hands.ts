@@ -1,5 +1,5 @@
 /**
- * Whoever does what the page says: a real kubectl where there is one; else the same objects, rendered here, go to the API server without it. What has
+ * Whoever does what the pages say: a real kubectl where there is one; else the same objects, rendered here, go to the API server without it. What has
  * been typed is kept, and what could not be.
  */
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { at, isJsonObject, type JsonObject } from '../../src/lab/apiserver/kube-
 import { known, RESOURCES } from '../../src/lab/apiserver/resource.ts';
 import { Kubectl, kubectlVersion } from '../runtime/kubectl.ts';
 import { type Rendered, render } from './kustomize.ts';
-import { needsWebSocket, type PAGE, WEB_SOCKET_SINCE } from './page.ts';
+import { type Command, needsWebSocket, ON_NODE, WEB_SOCKET_SINCE } from './page.ts';
 
 const ROLL_OUT_MS = 180_000;
 const POLL_MS = 100;
@@ -39,18 +39,19 @@ export class Hands {
     return this.#kubectl === null ? 'no kubectl: objects are rendered here' : `kubectl 1.${this.#kubectl.minor}`;
   }
 
-  /** Types a command of the page, and resolves to what it printed. Rejects with its words when it fails. */
-  async type(command: (typeof PAGE)[keyof typeof PAGE]): Promise<string> {
+  /** Types a command of a page, with `node` for NODE, and resolves to what it printed. Rejects with its words when it fails. */
+  async type(command: Command, node = ''): Promise<string> {
     if (this.#kubectl === null) return this.#without(command);
     if (needsWebSocket(command) && this.#kubectl.minor < WEB_SOCKET_SINCE) {
       this.left.add(command);
       return '';
     }
     this.typed.add(command);
-    return this.#kubectl.type(command);
+    const line = command.replaceAll('NODE', node);
+    return this.#kubectl.type(command.startsWith('on_node ') ? `${ON_NODE}\n${line}` : line);
   }
 
-  async #without(command: string): Promise<string> {
+  async #without(command: Command): Promise<string> {
     const [, set = ''] = /ds\/(\S+)/.exec(command) ?? [];
     const [, verb, folder = ''] = /(apply|delete) -k (\S+)/.exec(command) ?? [];
     if (verb === 'apply') for (const object of render(join(this.#folder, folder))) this.#apply(object);

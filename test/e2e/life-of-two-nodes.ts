@@ -1,10 +1,14 @@
 /**
  * The whole life of an installation on two nodes, from the images to an empty node: apply, pods, a rolling update and a roll-back under load, what may
- * befall a node meanwhile (B20, B37, B41), drain and uninstall. Nothing is taken from this tree but the images and deploy/.
+ * befall a node meanwhile (B20, B37, B41), out to Terway and in again, drain and uninstall. Nothing is taken from this tree but the images and deploy/.
  *
- * What speaks to the cluster is typed as deploy/install.md has it. The second node is a hardened one (B37). Readiness is asked every 200 ms from the first pods
+ * What speaks to the cluster is typed as deploy/install.md, terway.md and operation.md have it. The second node is a hardened one (B37). Readiness is asked every 200 ms from the first pods
  * until the roll-back is over.
  */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { parseBundle } from '../../src/core/support-bundle.ts';
 import type { Netns } from '../../src/lab/netns/netns.ts';
 import type { Judge } from '../lab/whole-path.ts';
 import { WEB_PORT } from '../runtime/busybox-image.ts';
@@ -15,7 +19,8 @@ import { flushedBySomebody } from './flushed-by-somebody.ts';
 import type { Image } from './images.ts';
 import { nobodyAnswers, type Who } from './nobody-answers.ts';
 import { nodeAsItIs, whatIsLeft } from './node-before.ts';
-import { PAGE } from './page.ts';
+import { outAndIn, TERWAYS_OWN } from './out-and-in.ts';
+import { COMMANDS, PAGE } from './page.ts';
 import { PingWatch } from './ping-watch.ts';
 import { Stage, type StageNode } from './stage.ts';
 import { StatusWatch } from './status-watch.ts';
@@ -75,10 +80,12 @@ async function live(stage: Stage, life: Life): Promise<void> {
     [PAGE.doctor, /^API server +ok/m],
     [PAGE.status, /^node +serving/m],
     [PAGE.installLog, /enactor-cni/],
+    [PAGE.bundle, /^$/],
   ] as const) {
-    const printed = await stage.hands.type(command);
+    const printed = await stage.hands.type(command, second.node.name);
     if (!stage.hands.left.has(command)) judge.match(printed, said, command);
   }
+  judgeBundle(stage, judge, second.node.name);
   await Promise.all(stage.nodes.map(({ node }) => node.containerd.whenNetworkReady()));
   say('both nodes are ready by the runtime’s own word');
 
@@ -137,10 +144,18 @@ async function live(stage: Stage, life: Life): Promise<void> {
     say(`the daemon was killed and started while ${away.join(', ')} was away`);
   }
 
+  const wasTerways = await outAndIn(stage, first, { judge, say, image });
+  for (const each of here)
+    judge.equal(await first.pods.sourceSeen(each, at(now, 0)), each.ip, `${each.name} reaches out`);
+
   await uninstall(stage, { judge, say });
   stage.nodes.forEach(({ node }, index) => {
+    const isTerways = (line: string) => TERWAYS_OWN.some((path) => `${line} `.startsWith(`disk: + /${path}`));
     const left = whatIsLeft(before[index] ?? {}, node);
-    judge.strictSame(left, node === second.node ? STAYS : [], `${node.name}: nothing is left`);
+    const ours = left.filter((line) => !isTerways(line));
+    judge.strictSame(ours, node === second.node ? STAYS : [], `${node.name}: nothing is left`);
+    const theirs = wasTerways && node === first.node ? TERWAYS_OWN.length : 0;
+    judge.equal(left.length - ours.length, theirs, `${node.name}: what is Terway’s stays: ${left.filter(isTerways)}`);
   });
   const ours = stage.lab.truth().enis.filter(({ type }) => type === 'Secondary');
   judge.strictSame(ours, [], 'no ENI is left in the cloud');
@@ -206,6 +221,16 @@ async function judgePaths(
   }
 }
 
+/** What `on_node NODE enactor support --out -` has written: whole, through a container whose root cannot be written. */
+function judgeBundle({ hands, deploy }: Stage, judge: Judge, nodeName: string): void {
+  if (!hands.typed.has(PAGE.bundle)) return;
+  const bytes = readFileSync(join(deploy.folder, `${nodeName}.json.gz`));
+  const bundle = parseBundle(gunzipSync(bytes).toString()) as unknown as {
+    readonly life: { readonly settings: { readonly nodeName: string } };
+  };
+  judge.equal(bundle.life.settings.nodeName, nodeName, 'the bundle is that node’s');
+}
+
 /** What the image of the running daemon calls itself. */
 async function versionOf({ daemon }: StageNode): Promise<string> {
   const said = await daemon?.exec('enactord', ['/usr/bin/node', '-p', "require('/app/package.json').version"]);
@@ -241,9 +266,9 @@ async function uninstall(stage: Stage, { judge, say }: Pick<Life, 'judge' | 'say
   const done = [...hands.typed, ...hands.left];
   if (hands.typed.size > 0)
     judge.strictSame(
-      Object.values(PAGE).filter((command) => !done.includes(command)),
+      COMMANDS.filter((command) => !done.includes(command)),
       [],
-      'each command of the page was typed',
+      'each command of the pages was typed',
     );
   for (const command of hands.left) say(`NOT TYPED, since ${hands.name} cannot: ${command}`);
   say('uninstalled');

@@ -46,7 +46,10 @@ export class NodeAgent {
       }),
       api.registerKubelet(node.name, {
         log: async (pod, container) => this.#find(pod).log(container),
-        exec: (pod, container, command) => this.#find(pod).exec(container, command),
+        exec: async (pod, container, command) => {
+          const { bytes, stderr, exitCode } = await this.#find(pod).exec(container, command);
+          return { stdout: bytes, stderr, exitCode };
+        },
       }),
     );
     for (const pod of api.store.list(known('pods'), null)) this.#seen(pod, false);

@@ -23,7 +23,13 @@ export type SandboxStatus = {
   readonly additionalIps: readonly string[];
 };
 
-export type ExecResult = { readonly exitCode: number; readonly stdout: string; readonly stderr: string };
+/** `bytes`: of the standard output, which may be no text. */
+export type ExecResult = {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly bytes: Buffer;
+};
 
 export type SandboxOptions = {
   /** How often the pod had a sandbox before. */
@@ -244,7 +250,8 @@ export class CriClient {
       cmd: command,
       timeout: EXEC_TIMEOUT_S,
     });
-    return { exitCode: reply.exit_code, stdout: reply.stdout.toString(), stderr: reply.stderr.toString() };
+    const { stdout: bytes, stderr, exit_code: exitCode } = reply;
+    return { exitCode, stdout: bytes.toString(), stderr: stderr.toString(), bytes };
   }
 
   close(): void {

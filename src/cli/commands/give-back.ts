@@ -35,6 +35,8 @@ export const giveBackCommand: AddCommand = (enactor, done) => {
 };
 
 function lines({ written, refused, store, before }: GivenBack, db: string, paint: Paint): string[] {
+  if (written.length === 0 && refused.length === 0)
+    return [`no pod is left to give back, and ${db} stays as it is: start Terway’s daemon now`];
   const rows = [
     ...written.map(({ pod, ipv4, ipv6 }) => [
       `${pod.namespace}/${pod.name}`,

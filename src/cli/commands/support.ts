@@ -11,33 +11,41 @@ import { print } from '../print.ts';
 import { type Bundle, differences, gathered } from '../support.ts';
 import { debugSocketOf, withNode } from '../which-node.ts';
 
+const STANDARD_OUTPUT = '-';
+
 export const supportCommand: AddCommand = (enactor, done) => {
   withNode(enactor.command('support'))
     .description(
       'gather what somebody needs who was not there: state, configuration, log, and all that entered the actors',
     )
     .addOption(outputOption())
-    .option('--out <file>', 'where to write it (default: enactor-support-<node>-<time>.json.gz here)')
+    .option(
+      '--out <file>',
+      'where to write it; - is standard output (default: enactor-support-<node>-<time>.json.gz here)',
+    )
     .addHelpText(
       'after',
-      `${examples('enactor support', 'enactor support --out /tmp/node-7.json.gz', 'enactor replay /tmp/node-7.json.gz')}
+      `${examples('enactor support', 'enactor support --out - > node-7.json.gz', 'enactor replay node-7.json.gz')}
 
 Names of pods, ids of ENIs and addresses are in it; credentials are not.`,
     )
     .action(async ({ out, output, ...options }) => {
+      const isPiped = out === STANDARD_OUTPUT;
+      if (isPiped && process.stdout.isTTY)
+        throw new CommandError(EXIT.usage, '--out -: standard output is a terminal, and a bundle is no text');
       const bundle = await gathered(await debugSocketOf(options), Date.now());
       const at = new Date(bundle.takenAtMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
+      const bytes = gzipSync(JSON.stringify(bundle));
       const path = out ?? `enactor-support-${bundle.life.settings.nodeName}-${at}.json.gz`;
-      try {
-        writeFileSync(path, gzipSync(JSON.stringify(bundle)), { mode: 0o600, flag: out === undefined ? 'wx' : 'w' });
-      } catch (error) {
-        throw new CommandError(EXIT.failed, (error as Error).message);
-      }
       const without = whyNoReplay(bundle);
-      print({ path, inputs: bundle.inputs.length, whyNoReplay: without }, output, () => [path]);
+      if (isPiped) process.stdout.write(bytes);
+      else {
+        keep(path, bytes, out === undefined);
+        print({ path, inputs: bundle.inputs.length, whyNoReplay: without }, output, () => [path]);
+      }
       process.stderr.write(
         without === null
-          ? `${bundle.inputs.length} inputs: all of this life; enactor replay ${path} runs it again\n`
+          ? `${bundle.inputs.length} inputs: all of this life; enactor replay ${isPiped ? 'FILE' : path} runs it again\n`
           : `it cannot be replayed: ${without}\n`,
       );
       done(EXIT.ok);
@@ -57,6 +65,16 @@ Exit codes: 0 the replay came to the very same, 1 it came to something else, 3 i
     )
     .action(async (file: string, { until, output }) => done(await replayFile(file, until, output)));
 };
+
+/** `fresh`: nothing may be there. Throws CommandError, which tells the way for a container, whose root cannot be written. */
+function keep(path: string, bytes: Uint8Array, fresh: boolean): void {
+  try {
+    writeFileSync(path, bytes, { mode: 0o600, flag: fresh ? 'wx' : 'w' });
+  } catch (error) {
+    const instead = `take it by \`enactor support --out ${STANDARD_OUTPUT} > FILE\`, or name a folder that can be written`;
+    throw new CommandError(EXIT.failed, `${(error as Error).message}: ${instead}`);
+  }
+}
 
 async function replayFile(file: string, until: string | undefined, output: OutputForm): Promise<number> {
   const bundle = bundleIn(file);

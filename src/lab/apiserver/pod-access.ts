@@ -13,7 +13,8 @@ import { ApiError, badRequest, type Status } from './api-error.ts';
 import { at, isJsonObject, type JsonObject, type KubeObject } from './kube-object.ts';
 import type { ApiRequest } from './route.ts';
 
-export type Ran = { readonly stdout: string; readonly stderr: string; readonly exitCode: number };
+/** `stdout`: bytes where it may be no text. */
+export type Ran = { readonly stdout: string | Uint8Array; readonly stderr: string; readonly exitCode: number };
 
 /** Of one node. */
 export type PodAccess = {
@@ -61,8 +62,8 @@ export async function execOver(
   });
   await new Promise<void>((resolve) => {
     server.handleUpgrade(request, socket, head, (web) => {
-      const send = (channel: number, text: string) => {
-        if (text !== '') web.send(Buffer.concat([Buffer.from([channel]), Buffer.from(text)]));
+      const send = (channel: number, said: string | Uint8Array) => {
+        if (said.length > 0) web.send(Buffer.concat([Buffer.from([channel]), Buffer.from(said)]));
       };
       web.once('close', () => resolve());
       web.on('error', () => web.terminate());
