@@ -281,7 +281,8 @@ export async function runDaemon(
       const atRest = new MemoryAtRest(thisProcess(), log.part('memory'));
       void every(REST_LOOK_MS, end, () => atRest.look());
       void every(HELD_BACK_MS, end, async () => void (await letHeldBackGo(heldBack, end)));
-      await goOn(flags, config, log, system, { ...servers, restoreLock, sandboxes }, end);
+      const restoreStore = async () => (await store.restore?.()) ?? false;
+      await goOn(flags, config, log, system, { ...servers, restoreLock, restoreStore, sandboxes }, end);
     } finally {
       ending.abort();
       log.info({ drainMs: DRAIN_MS }, 'daemon stopping');
@@ -312,7 +313,11 @@ async function followGroups(
 
 const waited = (ms: number, end: AbortSignal): Promise<void> => sleep(ms, undefined, { signal: end }).catch(() => {});
 
-type Beside = Pick<Servers, 'restore'> & Pick<Exclusive, 'restoreLock'> & { readonly sandboxes: Sandboxes };
+type Beside = Pick<Servers, 'restore'> &
+  Pick<Exclusive, 'restoreLock'> & {
+    readonly restoreStore: () => Promise<boolean>;
+    readonly sandboxes: Sandboxes;
+  };
 
 /** Resolves when `end` fires, rejects when the actors are lost, or somebody else has taken a socket's place or the lock. */
 async function goOn(
@@ -327,6 +332,7 @@ async function goOn(
     system.failed.then((error) => Promise.reject(new EnactorError('internal', `the actors failed: ${error.message}`))),
     // A clean-up of temporary files takes them all; whoever dials finds nobody until they are back.
     every(PATHS_MS, end, async () => {
+      if (await beside.restoreStore()) log.error({}, 'the database was deleted: it is written anew from memory');
       if (beside.restoreLock()) log.warn({ path: flags.lockFile }, 'the lock file was deleted: made and locked anew');
       for (const path of await beside.restore()) log.warn({ path }, 'the socket was deleted: made anew');
     }),

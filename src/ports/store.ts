@@ -50,6 +50,8 @@ export interface Store {
   write(ops: readonly StoreOp[], options?: WriteOptions): Promise<void>;
   /** Keeps all that is there aside, for people, and goes on empty. Rejects with EnactorError `store`. */
   setAside(why: string): Promise<void>;
+  /** Writes all of it anew where somebody has deleted it; true when that was done since it was last asked for. Never rejects. Absent: nothing can be deleted. */
+  restore?(): Promise<boolean>;
   state(): StoreState;
   /** Idempotent; waits for writes under way. */
   close(): Promise<void>;

@@ -129,3 +129,26 @@ t.test('B62: pods live on whatever becomes of the database, and nobody gets thei
   await daemon.serving();
   t.strictSame((await daemon.report()).store, { setAside: null, failing: null }, 'what was refused was left as it is');
 });
+
+t.test('B62: a data directory that is deleted under the daemon costs nothing that was answered', async (t) => {
+  const here = await machine(t, config);
+  const { dataDir, jsonSocket: socket } = here.paths;
+  const daemon = here.start();
+  await daemon.serving();
+  for (const pod of ['freed', 'kept']) {
+    here.addPod(pod);
+    t.equal((await call(socket, 'AllocIP', pod)).status, 200);
+  }
+  rmSync(dataDir, { recursive: true });
+  t.equal((await call(socket, 'ReleaseIP', 'freed')).status, 200);
+  await daemon.until(async () => /the database was deleted/.test(daemon.log));
+  await daemon.kill();
+  const again = here.start();
+  await again.serving();
+  const { leases, store } = await again.report();
+  t.strictSame(
+    leases.map(({ sandbox }) => sandbox.pod.name),
+    ['kept'],
+  );
+  t.strictSame(store, { setAside: null, failing: null });
+});

@@ -42,6 +42,7 @@ export function lateStore(open: () => Promise<Store>, first: EnactorError, onOpe
     read: async (sublevel) => await (await opened()).read(sublevel),
     write: async (ops, options) => await (await opened()).write(ops, options),
     setAside: async (why) => await (await opened()).setAside(why),
+    restore: async () => (await store?.restore?.()) ?? false,
     state: () => store?.state() ?? { setAside: null, failing },
     async close() {
       closed = true;

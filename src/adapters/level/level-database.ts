@@ -5,7 +5,9 @@
  * has been read through.
  * Source: LevelDB doc/impl.md, "Recovery"; google/leveldb issues 75, 79, 160, 333.
  */
+import { statSync } from 'node:fs';
 import { mkdir, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Level } from 'level';
 import { EnactorError } from '../../core/errors.ts';
 import type { Sublevel } from '../../ports/store.ts';
@@ -30,6 +32,8 @@ export type Database = {
   readonly batch: (ops: readonly RawOp[], sync: boolean) => Promise<void>;
   /** Key and text, in the order of the keys' bytes. */
   readonly entries: (sublevel: Sublevel) => Promise<[string, string][]>;
+  /** Whether what is written can be found again: false once somebody has deleted or replaced the directory. */
+  readonly isThere: () => boolean;
   readonly close: () => Promise<void>;
 };
 
@@ -50,6 +54,7 @@ export async function openDatabase(path: string): Promise<Database> {
       throw new StoreLockedError('store', `already running: another process holds the database ${path}`, thrown);
     throw failure(`cannot open the database ${path}`, thrown);
   }
+  const opened = lockOf(path);
   const sublevels = new Map<Sublevel, ReturnType<typeof sublevelOf>>();
   const sublevel = (name: Sublevel) => {
     const known = sublevels.get(name) ?? sublevelOf(db, name);
@@ -74,6 +79,7 @@ export async function openDatabase(path: string): Promise<Database> {
         throw failure(`cannot read ${name} from ${path}`, thrown);
       }
     },
+    isThere: () => opened !== null && lockOf(path) === opened,
     close: () => db.close(),
   };
 }
@@ -95,6 +101,12 @@ async function ownDirectory(path: string): Promise<void> {
     const what = ['EEXIST', 'ENOTDIR'].includes(causeCode(thrown)) ? 'is not a directory' : causeText(thrown);
     throw new EnactorError('store', `cannot use ${path} as database directory: ${what}`, thrown);
   }
+}
+
+/** The file that every opening of the directory shares, and none replaces; null when there is none. In the kernel's cache, so not waited for. */
+function lockOf(path: string): string | null {
+  const found = statSync(join(path, 'LOCK'), { throwIfNoEntry: false });
+  return found === undefined ? null : `${found.dev}:${found.ino}`;
 }
 
 /** Without it LevelDB would begin anew among the files of the old. */

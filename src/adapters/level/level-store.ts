@@ -5,7 +5,8 @@
  * All records but the inputs are kept in memory too, as they were acknowledged. After a failed write LevelDB's log may end in half a
  * record, behind which later ones would be lost without a word, or may hold a batch whose writer was told that it failed. So the
  * database is opened anew before the next write, and made to be what memory says first. That also mends a disk that was full, as soon as
- * there is room; one that turns out damaged is set aside and written anew from memory.
+ * there is room; one that turns out damaged is set aside and written anew from memory. So is one that somebody has deleted (`rm -rf
+ * /var/lib/cni`): LevelDB writes on into files that nobody finds again, and says nothing.
  *
  * LevelDB's own lock file is the node's first exclusivity: a process that cannot take it must touch nothing else.
  * Source: classic-level README ("obtains an exclusive lock", `sync`); LevelDB doc/index.md, "Synchronous Writes", db/log_reader.cc.
@@ -118,6 +119,8 @@ class LevelStore implements Store {
   #mirror: Mirror;
   #setAside: StoreState['setAside'];
   #failing: StoreState['failing'] = null;
+  /** Since it was last asked for. */
+  #restored = false;
   #triedMs = Number.NEGATIVE_INFINITY;
   #waiting: Waiter[] = [];
   #syncing: Promise<void> | null = null;
@@ -162,6 +165,19 @@ class LevelStore implements Store {
     await moving;
   }
 
+  async restore(): Promise<boolean> {
+    // Whoever writes finds out by himself.
+    const rests = this.#closing === null && this.#syncing === null && this.#failing === null;
+    if (rests && !this.#db.isThere()) {
+      this.#failed(this.#deleted());
+      this.#syncing = this.#mendOnly();
+      await this.#syncing;
+    }
+    const restored = this.#restored;
+    this.#restored = false;
+    return restored;
+  }
+
   close(): Promise<void> {
     this.#closing ??= (async () => {
       await this.#syncing;
@@ -181,8 +197,7 @@ class LevelStore implements Store {
       this.#waiting = [];
       const ops = sharing.flatMap((waiter) => waiter.ops);
       try {
-        await this.#mend();
-        await this.#db.batch(ops, true);
+        await this.#writeSynced(ops);
         this.#mirror.apply(ops);
         for (const { resolve } of sharing) resolve();
       } catch (thrown) {
@@ -191,6 +206,20 @@ class LevelStore implements Store {
       }
     }
     this.#syncing = null;
+  }
+
+  /** Written, and still there when it was. */
+  async #writeSynced(ops: readonly RawOp[]): Promise<void> {
+    await this.#mend();
+    await this.#db.batch(ops, true);
+    if (this.#db.isThere()) return;
+    this.#failed(this.#deleted());
+    await this.#mend();
+    await this.#db.batch(ops, true);
+  }
+
+  #deleted(): EnactorError {
+    return new EnactorError('store', `the database ${this.#path} was deleted while it was in use`);
   }
 
   /** Goes beside the line of synced writers, and waits for no disk. */
@@ -229,6 +258,7 @@ class LevelStore implements Store {
     if (performance.now() - this.#triedMs < REOPEN_PAUSE_MS) throw new EnactorError('store', this.#failing.why);
     this.#triedMs = performance.now();
     await Promise.allSettled(this.#unsynced);
+    const deleted = !this.#db.isThere();
     await this.#db.close().catch(() => {});
     try {
       this.#db = await openDatabase(this.#path);
@@ -239,6 +269,7 @@ class LevelStore implements Store {
       await this.#beginAnew(thrown.detail, this.#mirror);
     }
     this.#failing = null;
+    this.#restored ||= deleted;
   }
 
   async #beginAnew(why: string, mirror: Mirror): Promise<void> {

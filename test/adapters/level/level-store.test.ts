@@ -1,9 +1,12 @@
-import { chown, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { chown, cp, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Level } from 'level';
 import t, { type Test } from 'tap';
 import { openLevelStore, StoreLockedError } from '../../../src/adapters/level/level-store.ts';
 import { storeContract } from '../../contracts/store.ts';
+
+/** More than the pause between two openings. */
+const REOPEN_MS = 600;
 
 storeContract(t, 'level', async (t) => {
   const path = join(t.testdir(), 'data', 'db');
@@ -196,6 +199,39 @@ t.test('B62, level: a database that is destroyed while it runs is written anew f
   );
   await again.close();
 });
+
+t.test(
+  'B62, level: a directory that is deleted while it runs is written anew, before anything more is acknowledged',
+  async (t) => {
+    const data = join(t.testdir(), 'data');
+    const path = join(data, 'db');
+    const put = (key: string) => [{ type: 'put', in: 'leases', key, value: 1 } as const];
+    const keysAfterKill = async () => {
+      // What a process that is killed now leaves behind.
+      const left = join(t.testdirName, 'left');
+      await rm(left, { recursive: true, force: true });
+      await cp(path, left, { recursive: true });
+      const after = await openLevelStore(left);
+      const keys = (await after.read('leases')).map(({ key }) => key);
+      await after.close();
+      return keys;
+    };
+    const store = await openLevelStore(path);
+    await store.write(put('kept'));
+    t.equal(await store.restore?.(), false);
+    await rm(data, { recursive: true });
+    await store.write(put('next'));
+    t.strictSame(await keysAfterKill(), ['kept', 'next']);
+    t.equal(await store.restore?.(), true, 'it is told, once');
+    t.equal(await store.restore?.(), false);
+    await new Promise((resolve) => setTimeout(resolve, REOPEN_MS));
+    await rm(data, { recursive: true });
+    t.equal(await store.restore?.(), true, 'without a write too');
+    t.strictSame(await keysAfterKill(), ['kept', 'next']);
+    t.strictSame(store.state(), { setAside: null, failing: null });
+    await store.close();
+  },
+);
 
 /** Tries as a pod does. */
 async function eventually(t: Test, write: () => Promise<void>): Promise<void> {
