@@ -20,7 +20,7 @@ import type { Image } from './images.ts';
 import { nobodyAnswers, type Who } from './nobody-answers.ts';
 import { nodeAsItIs, whatIsLeft } from './node-before.ts';
 import { outAndIn, TERWAYS_OWN } from './out-and-in.ts';
-import { COMMANDS, PAGE } from './page.ts';
+import { COMMANDS, PAGE, TERWAY } from './page.ts';
 import { PingWatch } from './ping-watch.ts';
 import { Stage, type StageNode } from './stage.ts';
 import { StatusWatch } from './status-watch.ts';
@@ -253,6 +253,7 @@ async function uninstall(stage: Stage, { judge, say }: Pick<Life, 'judge' | 'say
     [],
     'the API server refused the daemons nothing: permissions.yaml has it all',
   );
+  await hands.type(TERWAY.noWayBack);
   await hands.type(PAGE.remove);
   await hands.type(PAGE.clean);
   await hands.type(PAGE.cleaned);

@@ -11,7 +11,7 @@ import { podKey } from '../../src/core/sandbox.ts';
 import { known } from '../../src/lab/apiserver/resource.ts';
 import type { Judge } from '../lab/whole-path.ts';
 import type { Image } from './images.ts';
-import { COMMANDS, TERWAY } from './page.ts';
+import { PAGE, TERWAY } from './page.ts';
 import type { Stage, StageNode } from './stage.ts';
 import { installTerway, TERWAY_CONFIG, TERWAY_CONFLIST, TERWAY_PLUGIN, TERWAY_SET } from './terway-stand-in.ts';
 import { until } from './until.ts';
@@ -30,7 +30,8 @@ export async function outAndIn(stage: Stage, on: StageNode, { judge, say, image 
   const { hands, lab, deploy } = stage;
   const { node, agent } = on;
   if (hands.env === null) {
-    for (const command of Object.values(TERWAY)) if (COMMANDS.includes(command)) hands.left.add(command);
+    const done: readonly string[] = Object.values(PAGE);
+    for (const command of Object.values(TERWAY)) if (!done.includes(command)) hands.left.add(command);
     return false;
   }
   const there = (path: string) => existsSync(join(node.root, path));
@@ -40,8 +41,10 @@ export async function outAndIn(stage: Stage, on: StageNode, { judge, say, image 
       return rows.length === 1 && new RegExp(`^${set}-\\w+ +1/1 `).test(rows[0] ?? '');
     });
   const pods = async () => {
-    const leases = (await node.report())?.leases.filter(({ sandbox }) => !isHeldBack(sandbox)) ?? [];
-    return leases
+    const report = await node.report();
+    if (report === null) throw new Error(`${node.name}: no daemon answers`);
+    return report.leases
+      .filter(({ sandbox }) => !isHeldBack(sandbox))
       .map(({ sandbox, grant }) => `${podKey(sandbox.pod)} ${grant.address.ipv4} ${sandbox.containerId}`)
       .sort();
   };
@@ -53,8 +56,8 @@ export async function outAndIn(stage: Stage, on: StageNode, { judge, say, image 
   await stage.whenNoneRuns(TERWAY_SET);
   deploy.addComponent('node-by-node');
   await hands.type(TERWAY.apply);
+  await hands.type(TERWAY.rolledOut);
   await hands.type(TERWAY.giveBack);
-  await Promise.all(stage.nodes.map((each) => stage.pause(each, 0)));
   await onlyReady('enactor');
   const before = await pods();
   judge.ok(before.length > 0, `${before.length} pods of ${node.name} go out and come in`);

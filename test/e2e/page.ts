@@ -24,6 +24,7 @@ export const TERWAY = {
   patch: `kubectl -n kube-system patch ds terway-eniip --type json -p '[{"op": "add", "path": "/spec/template/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchExpressions/-", "value": {"key": "enactor.io/cni", "operator": "NotIn", "values": ["enactor"]}}]'`,
   patched: 'kubectl -n kube-system rollout status ds/terway-eniip',
   apply: PAGE.apply,
+  rolledOut: PAGE.rolledOut,
   giveBack: 'kubectl apply -k deploy/give-back',
   allOurs: 'kubectl label nodes --all enactor.io/cni=enactor',
   in: 'kubectl label node NODE enactor.io/cni=enactor',
@@ -32,12 +33,13 @@ export const TERWAY = {
   out: 'kubectl label node NODE enactor.io/give-back=true',
   gaveBack: 'kubectl -n kube-system logs ds/enactor-give-back -c give-back',
   theirs: 'kubectl label node NODE enactor.io/cni- enactor.io/give-back-',
+  noWayBack: 'kubectl delete -k deploy/give-back',
 } as const;
 
 /** Of deploy/operation.md, which defines the function that the others use. */
 export const OPERATION = { status: PAGE.status } as const;
 export const ON_NODE = `on_node() { pod=$(kubectl -n kube-system get pods -l app=enactor --field-selector spec.nodeName="$1" -o name); shift
-  kubectl -n kube-system exec "$pod" -c enactord -- "$@"; }`;
+  kubectl -n kube-system exec $([ -t 1 ] && echo -it) "$pod" -c enactord -- "$@"; }`;
 
 type Of<T> = T[keyof T];
 export type Command = Of<typeof PAGE> | Of<typeof TERWAY> | Of<typeof OPERATION>;

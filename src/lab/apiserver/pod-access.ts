@@ -1,7 +1,7 @@
 /**
  * What a server asks a node's kubelet for on a client's behalf: a container's log, and a command that is run in it (`kubectl logs`, `kubectl exec`).
  *
- * Limits: a command is run to its end and then told, with nothing written to it and no terminal; over WebSocket alone, as kubectl 1.30 and later speak by
+ * Limits: a command is run to its end and then told, with nothing written to it, and without a terminal of its own; over WebSocket alone, as kubectl 1.30 and later speak by
  * themselves (older ones: SPDY, which is refused). A log is told as it is: neither followed, nor cut.
  * Source: Kubernetes, pkg/apis/core types PodExecOptions; apimachinery pkg/util/remotecommand/constants.go (protocol v5.channel.k8s.io: a byte for the
  * channel before each message; 1 and 2 are what the command writes, 3 is its end as a Status); KEP-4006.
@@ -14,7 +14,7 @@ import { at, isJsonObject, type JsonObject, type KubeObject } from './kube-objec
 import type { ApiRequest } from './route.ts';
 
 /** `stdout`: bytes where it may be no text. */
-export type Ran = { readonly stdout: string | Uint8Array; readonly stderr: string; readonly exitCode: number };
+export type Ran = { readonly stdout: string | Buffer; readonly stderr: string; readonly exitCode: number };
 
 /** Of one node. */
 export type PodAccess = {
@@ -52,24 +52,30 @@ export function kubeletOf(kubelets: Kubelets, pod: KubeObject): PodAccess {
 
 /** Takes the connection over, and ends it when the command has. */
 export async function execOver(
-  connection: { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer },
+  connection: {
+    readonly request: IncomingMessage;
+    readonly socket: Duplex;
+    readonly head: Buffer;
+    /** Whose reader has set a terminal so that lines have to end as on one. */
+    readonly isTerminal: boolean;
+  },
   run: () => Promise<Ran>,
 ): Promise<void> {
-  const { request, socket, head } = connection;
+  const { request, socket, head, isTerminal } = connection;
   const server = new WebSocketServer({
     noServer: true,
     handleProtocols: (said) => (said.has(PROTOCOL) ? PROTOCOL : false),
   });
   await new Promise<void>((resolve) => {
     server.handleUpgrade(request, socket, head, (web) => {
-      const send = (channel: number, said: string | Uint8Array) => {
+      const send = (channel: number, said: string | Buffer) => {
         if (said.length > 0) web.send(Buffer.concat([Buffer.from([channel]), Buffer.from(said)]));
       };
       web.once('close', () => resolve());
       web.on('error', () => web.terminate());
       run()
         .then(({ stdout, stderr, exitCode }) => {
-          send(CHANNEL.stdout, stdout);
+          send(CHANNEL.stdout, isTerminal ? stdout.toString().replaceAll('\n', '\r\n') : stdout);
           send(CHANNEL.stderr, stderr);
           return ended(exitCode);
         })

@@ -75,7 +75,7 @@ async function upgrade(options: HandlerOptions, request: IncomingMessage, socket
   const pod = find(options.store, asked);
   const [access, container] = [kubeletOf(options.kubelets, pod), containerOf(asked, pod)];
   const run = () => access.exec(pod, container, asked.query.getAll('command'));
-  await execOver({ request, socket, head }, run);
+  await execOver({ request, socket, head, isTerminal: asked.query.get('tty') === 'true' }, run);
 }
 
 async function serve(options: HandlerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {

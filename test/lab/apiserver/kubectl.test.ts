@@ -5,6 +5,7 @@ import { loadAll } from 'js-yaml';
 import { test } from 'tap';
 import { known } from '../../../src/lab/apiserver/resource.ts';
 import { type Rendered, render, YAML_1_1 } from '../../e2e/kustomize.ts';
+import { ON_NODE, WEB_SOCKET_SINCE } from '../../e2e/page.ts';
 import { Kubectl, kubectlVersion } from '../../runtime/kubectl.ts';
 import { refuseUnknownFields } from '../../runtime/unknown-fields.ts';
 import { cluster } from './client.ts';
@@ -104,6 +105,32 @@ test('kubectl: renders each folder of deploy/ as the e2e test does', { skip }, a
     const theirs = loadAll(await kubectl.run('kustomize', folder), null, { schema: YAML_1_1 }) as Rendered[];
     t.strictSame(byName(render(folder).map(unordered)), byName(theirs.map(placed).map(unordered)), folder);
   }
+});
+
+test('kubectl: on_node runs a command in the pod of that node, to a pipe as bytes and to a terminal as lines', {
+  skip,
+}, async (t) => {
+  const { server } = await cluster(t);
+  const kubectl = new Kubectl(server, t.testdir());
+  if (kubectl.minor < WEB_SOCKET_SINCE) return void t.pass('', { skip: 'NOT RUN: kubectl is before 1.30' });
+  const said = Buffer.from([0x1f, 0x8b, 0xff, 0x0a, 0x00]);
+  for (const node of ['n1', 'n2']) {
+    const exec = async (_: unknown, container: string, [program = '', ...words]: readonly string[]) => {
+      const text = Buffer.from(`${node} ${container}: ${program} ${words.join(' ')}\nand more\n`);
+      return { stdout: words.includes('-') ? said : text, stderr: 'a word', exitCode: 0 };
+    };
+    t.teardown(server.registerKubelet(node, { log: async () => '', exec }));
+    const containers = ['enactord', 'other'].map((name) => ({ name, image: 'a' }));
+    const metadata = { name: `enactor-${node}`, labels: { app: 'enactor' } };
+    server.lifecycle.create(known('pods'), 'kube-system', { metadata, spec: { nodeName: node, containers } });
+  }
+  const typed = (line: string) => kubectl.type(`${ON_NODE}\n${line}`);
+  t.equal(await typed('on_node n2 enactor why default/web'), 'n2 enactord: enactor why default/web\nand more\n');
+  const bundle = await typed('on_node n1 enactor support --out - | od -An -tx1');
+  t.equal(bundle.trim(), said.toString('hex').replaceAll(/(?<=..)(?=(..)+$)/g, ' '));
+  const quoted = `${ON_NODE}\non_node n1 enactor leases`.replaceAll("'", `'\\''`);
+  const shown = await kubectl.type(`script -qec '${quoted}' /dev/null`);
+  t.match(shown, 'n1 enactord: enactor leases\r\nand more\r\n');
 });
 
 const byName = (objects: readonly Rendered[]) =>
