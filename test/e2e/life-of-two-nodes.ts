@@ -118,18 +118,13 @@ async function live(stage: Stage, life: Life): Promise<void> {
   }
   await Promise.all(churns.map((churn) => churn.stop()));
   await foreign.stop();
-  await Promise.all(pings.map((ping) => ping.fresh()));
   await Promise.all(statuses.map((status) => status.stop()));
 
   for (const churn of churns) {
     judge.strictSame(churn.failures, [], 'no ADD failed beyond one retry, and each pod was reached');
     judge.ok(churn.lived > 0, `${churn.lived} pods came and went`);
   }
-  for (const ping of pings) {
-    const { answers, missing } = ping.seen();
-    judge.strictSame(missing, [], `ping ${ping.name}: each of ${answers} was answered`);
-    await ping.stop();
-  }
+  for (const ping of pings) await judgeStopped(ping, judge);
   for (const status of statuses)
     judge.strictSame(status.flaps, [], `of ${status.asked} questions none was told "not ready"`);
   judge.equal(stage.lab.refused().routingFault, 0, 'no packet left by a wrong ENI');
@@ -144,7 +139,14 @@ async function live(stage: Stage, life: Life): Promise<void> {
     say(`the daemon was killed and started while ${away.join(', ')} was away`);
   }
 
+  const { cri } = first.node.containerd;
+  const meanwhile = await Promise.all(
+    [at(here, 1), at(now, 0)].map((to) =>
+      PingWatch.start(cri, at(here, 0), `${to.name}-meanwhile`, to.ip, at(here, 0).logs),
+    ),
+  );
   const wasTerways = await outAndIn(stage, first, { judge, say, image });
+  for (const ping of meanwhile) await judgeStopped(ping, judge);
   for (const each of here)
     judge.equal(await first.pods.sourceSeen(each, at(now, 0)), each.ip, `${each.name} reaches out`);
 
@@ -159,6 +161,14 @@ async function live(stage: Stage, life: Life): Promise<void> {
   });
   const ours = stage.lab.truth().enis.filter(({ type }) => type === 'Secondary');
   judge.strictSame(ours, [], 'no ENI is left in the cloud');
+}
+
+/** Once the last answer has come. */
+async function judgeStopped(ping: PingWatch, judge: Judge): Promise<void> {
+  await ping.fresh();
+  const { answers, missing } = ping.seen();
+  judge.strictSame(missing, [], `ping ${ping.name}: each of ${answers} was answered`);
+  await ping.stop();
 }
 
 function startPings(first: StageNode, second: StageNode, here: readonly LoggedPod[], there: readonly LoggedPod[]) {
