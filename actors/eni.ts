@@ -109,6 +109,8 @@ export function eniLogic({ cloud, metadata, store, kernel, host, clock, log, del
 
   return eniMachine.provide({
     actions: {
+      tellCalledOff: (_, { slot, count: ips }) =>
+        log.info({ slot, ips }, 'an ENI that nobody waits for any more is not made'),
       tellUnplugged: (_, { eniId: eni, mac }) =>
         log.warn({ eni, mac }, 'the device of an ENI is gone: the cloud is asked what became of it'),
       tellStrange: (_, { eniId: eni, lost, missing, unknown }) => {

@@ -108,6 +108,8 @@ export type EniContext = EniPlan & {
   readonly arriving: number;
   readonly asking: Asking;
   readonly calls: number;
+  /** Its Create waits for its turn, and nothing of it may be made already. */
+  readonly unasked: boolean;
   /** A Create that failed may have made an ENI. */
   readonly doubtful: boolean;
   /** An Unassign was not answered: until it is made again its addresses may go at any time. */
@@ -156,6 +158,7 @@ function revivedContext(fresh: EniContext, { dead, eniId, promised, heard, failu
     // Its Create may be under way: it is made once more as it was.
     arriving: known.eniId === null ? known.arriving : 0,
     doubtful: known.doubtful || known.eniId === null,
+    unasked: false,
     takingYet: wantsToLeave({ book, halves: known.halves }),
     suspicion: null,
     attachedMs: null,
@@ -202,6 +205,7 @@ function freshContext({
     arriving: existing === null ? ipv4Count : 0,
     asking: { family: 4, count: 0 },
     calls: 0,
+    unasked: false,
     // Whatever the same call is answered now, the one before may have been carried out.
     doubtful: existing === null && intent?.kind === 'create',
     takingYet: wantsToLeave(own),
@@ -233,7 +237,7 @@ function originOf(existing: CloudEni | null, book: AddressBook, begun: Intent['k
 
 /** What the factory may know. */
 export function summaryOf(context: EniContext): EniSummary {
-  const { slot, phase, eniId, vSwitchId, ours, limit, heard, lastFailure } = context;
+  const { slot, phase, eniId, vSwitchId, ours, limit, unasked, heard, lastFailure } = context;
   const counts = countsIn(context);
   return {
     slot,
@@ -246,6 +250,7 @@ export function summaryOf(context: EniContext): EniSummary {
     sheddable: sheddable(context.book),
     arriving: context.arriving + context.growBy,
     queued: queueLength(context),
+    ...(unasked && { unasked: true as const }),
     ...(isOwn(context) && { own: true as const }),
     reserved: counts.reserved === 0 ? nobodys : reservedIn(context.book),
     heard,

@@ -385,10 +385,11 @@ export const eniFactoryMachine = setup({
     shed: {
       guard: { type: 'upToDate', params: ({ event }) => ({ basis: event.basis }) },
       actions: [
-        enqueueActions(({ context, event: { count, keep, atMs }, enqueue }) => {
+        enqueueActions(({ context, event: { count, callOff, keep, atMs }, enqueue }) => {
           const enis = { ...context.enis };
           const over = overQuota(Object.values(enis), placesOf(context));
-          for (const move of shedPlan(Object.values(enis), { count, keep, young: youngOf(context), over })) {
+          const order = { count, callOff, keep, young: youngOf(context), over };
+          for (const move of shedPlan(Object.values(enis), order)) {
             const eni = enis[move.slot];
             if (eni === undefined) continue;
             const told = move.drain

@@ -30,10 +30,22 @@ const isOverdue = ({ context, event }: Shown): boolean => isLate(context, event.
 
 const arrivedWith = ({ ipv4, ipv6 }: CloudEni, atMs: number) => ({ ips: [...ipv4, ...ipv6], atMs });
 
+/** Whoever it was for has left, and there is enough without it. */
+const callOff = {
+  guard: ({ context }: Pick<Shown, 'context'>) => context.unasked,
+  target: '#eni.gone',
+  actions: {
+    type: 'tellCalledOff',
+    params: ({ context: { slot, arriving } }: Pick<Shown, 'context'>) => ({ slot, count: arriving }),
+  },
+} as const;
+
 export const creating = eniSetup.createStateConfig({
   initial: 'inLine',
   states: {
     inLine: {
+      // That of an actor that died may have been asked for.
+      entry: [assign({ unasked: ({ context }) => !context.doubtful }), 'report'],
       // The first for whom it is to be made: it is no call any more that can wait for those of others. How much is asked for stays as it was
       // placed, with a view to what the vSwitch has: a Create is carried out whole or not at all.
       on: {
@@ -41,8 +53,9 @@ export const creating = eniSetup.createStateConfig({
           guard: ({ context }) => nobodyWaits(context),
           target: 'inLine',
           reenter: true,
-          actions: ['hear', 'queueUp', 'report'],
+          actions: ['hear', 'queueUp'],
         },
+        drain: callOff,
       },
       invoke: {
         src: 'awaitTurn',
@@ -56,6 +69,7 @@ export const creating = eniSetup.createStateConfig({
       },
     },
     calling: {
+      entry: [assign({ unasked: false }), 'report'],
       invoke: {
         src: 'createEni',
         input: ({ context }) => ({
@@ -105,6 +119,8 @@ export const creating = eniSetup.createStateConfig({
     backingOff: { after: { backoff: 'calling' } },
     // Nobody has seen it: the next one is another call.
     turnedAway: {
+      entry: [assign({ unasked: true }), 'report'],
+      on: { drain: callOff },
       after: { backoff: { target: 'inLine', actions: assign(({ context }) => ({ calls: context.calls + 1 })) } },
     },
     // A refusal is no proof that nothing was made: before it is given up, or asked for anew, what exists is looked at.

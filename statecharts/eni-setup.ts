@@ -253,6 +253,7 @@ export const eniSetup = setup({
     }),
     /** For the log: charts write none. */
     tellStrange: (_, _params: Strange) => {},
+    tellCalledOff: (_, _params: { slot: number; count: number }) => {},
     tellUnplugged: (_, _params: { eniId: string; mac: string }) => {},
     /** The book follows what the cloud reports. */
     follow: assign(({ context }, { ips, atMs }: { ips: Ips; atMs: number }) => {

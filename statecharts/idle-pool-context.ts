@@ -1,6 +1,6 @@
 /** What the idle pool knows, and the pure parts of what it does. */
 import { type Demand, demandAfter, isMoving, noDemand } from '../src/core/demand.ts';
-import { type PoolMove, type PoolTotals, poolMove } from '../src/core/pool.ts';
+import { noMove, type PoolMove, type PoolTotals, poolMove } from '../src/core/pool.ts';
 import { isWarm, type Marks, marksOf } from '../src/core/pool-marks.ts';
 import type { PoolSettings } from '../src/core/pool-settings.ts';
 import { noReclaim, type Reclaim, reclaimAfter } from '../src/core/reclaim.ts';
@@ -50,7 +50,7 @@ export function contextOf(input: IdlePoolInput): IdlePoolContext {
 }
 
 export const moveIn = ({ totals, bounds }: IdlePoolContext): PoolMove =>
-  totals === null ? { grow: 0, shed: 0 } : poolMove(totals, bounds);
+  totals === null ? noMove : poolMove(totals, bounds);
 
 /** What is known after the event: the totals it brings, and what follows from them and from the time. */
 export function measured(known: IdlePoolContext, event: PoolEvent): Partial<IdlePoolContext> {

@@ -7,7 +7,7 @@
  * is about, and the totals that follow bring the next look.
  */
 import { type ActorRefFrom, assign, enqueueActions, setup } from 'xstate';
-import { keptIn } from '../src/core/pool.ts';
+import { keptIn, type PoolMove } from '../src/core/pool.ts';
 import { batchOf, reclaimedOnce } from '../src/core/reclaim.ts';
 import {
   contextOf,
@@ -21,6 +21,8 @@ import {
 import type { PoolEvent } from './messages.ts';
 import { eniFactoryIn } from './receptionist.ts';
 
+const isTooMuch = ({ shed, callOff }: PoolMove): boolean => shed > 0 || callOff > 0;
+
 export const idlePoolMachine = setup({
   types: {
     input: {} as IdlePoolInput,
@@ -33,12 +35,12 @@ export const idlePoolMachine = setup({
   },
   guards: {
     missing: ({ context }) => moveIn(context).grow > 0,
-    surplus: ({ context }) => moveIn(context).shed > 0,
-    surplusNow: ({ context, event }) => moveIn({ ...context, ...measured(context, event) }).shed > 0,
+    surplus: ({ context }) => isTooMuch(moveIn(context)),
+    surplusNow: ({ context, event }) => isTooMuch(moveIn({ ...context, ...measured(context, event) })),
     /** What has changed is between the marks yet. */
     enoughStill: ({ context, event }) => {
-      const { grow, shed } = moveIn({ ...context, ...measured(context, event) });
-      return grow === 0 && shed === 0;
+      const move = moveIn({ ...context, ...measured(context, event) });
+      return move.grow === 0 && !isTooMuch(move);
     },
   },
   actions: {
@@ -61,9 +63,16 @@ export const idlePoolMachine = setup({
     }),
     shed: enqueueActions(({ context, enqueue, system }) => {
       const { totals: basis, nowMs: atMs, bounds, readOnly = false } = context;
-      const { shed: count } = moveIn(context);
+      const { shed: count, callOff } = moveIn(context);
       if (basis !== null && !readOnly)
-        enqueue.sendTo(eniFactoryIn(system), { type: 'shed', count, keep: keptIn(basis, bounds), basis, atMs });
+        enqueue.sendTo(eniFactoryIn(system), {
+          type: 'shed',
+          count,
+          callOff,
+          keep: keptIn(basis, bounds),
+          basis,
+          atMs,
+        });
     }),
     reclaim: enqueueActions(({ context, event, enqueue, system }) => {
       const { totals: basis, bounds, reclaimRules, seed } = context;
@@ -77,6 +86,7 @@ export const idlePoolMachine = setup({
         enqueue.sendTo(eniFactoryIn(system), {
           type: 'shed',
           count: surplus + batch,
+          callOff: 0,
           keep,
           basis,
           atMs,

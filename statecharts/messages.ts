@@ -109,6 +109,8 @@ export type FactoryEvent =
   | {
       readonly type: 'shed';
       readonly count: number;
+      /** Of those that are not asked for yet so many need not be. */
+      readonly callOff: number;
       readonly keep: number;
       readonly basis: PoolTotals;
       readonly atMs: number;

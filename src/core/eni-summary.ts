@@ -24,6 +24,8 @@ export type EniSummary = {
   readonly sheddable: number;
   /** Addresses asked for, or to be asked for in the next call, and not here yet. */
   readonly arriving: number;
+  /** Its Create waits for its turn: as nothing of it is made yet, it can be called off. Absent: it cannot. */
+  readonly unasked?: true;
   /** A pod has it, or waits for it, for itself: it serves nobody else (own-eni.ts). Absent: it does. */
   readonly own?: true;
   /** Requests that wait for them; not those that wait for an address that is kept for them. */
@@ -60,6 +62,11 @@ function coming(eni: EniSummary): number {
 export function spareOf(eni: EniSummary): number {
   if (eni.own === true) return 0;
   return eni.phase === 'ready' || eni.phase === 'opening' ? Math.max(0, coming(eni) - eni.queued) : 0;
+}
+
+/** It waits in line to be made, and for nobody. */
+export function isForNobody({ unasked, phase, queued, arriving }: EniSummary): boolean {
+  return unasked === true && phase === 'opening' && queued === 0 && arriving > 0;
 }
 
 /** It has an address that can be had at once. */

@@ -1,5 +1,5 @@
 /** The arithmetic of the idle pool: what there is, and how many addresses to add or give back. Pure. */
-import { type EniSummary, freeOf, roomOf, spareOf } from './eni-summary.ts';
+import { type EniSummary, freeOf, isForNobody, roomOf, spareOf } from './eni-summary.ts';
 import { holdEndMs, isFull, opensAtMs } from './holds.ts';
 import { overQuota, surplusSlots } from './over-quota.ts';
 import type { PlacementPolicy } from './placement.ts';
@@ -14,6 +14,8 @@ export type PoolTotals = {
   readonly leaving: number;
   /** Asked for and not here yet, beyond what requests wait for. */
   readonly spare: number;
+  /** Those of the smallest ENI that waits in line to be made, and for nobody. Absent: there is none. */
+  readonly unasked?: number;
   /** Requests without a place. */
   readonly waiting: number;
   /** Addresses that could still be asked for, on ENIs there are and on ENIs that could be opened. */
@@ -63,8 +65,10 @@ export function totalsOf(
   const newEnis = mayOpen ? Math.max(0, policy.maxEnis - enis.length) : 0;
   const surplus = surplusSlots(enis, policy.places ?? Number.POSITIVE_INFINITY);
   const over = [...overQuota(enis, policy.places ?? Number.POSITIVE_INFINITY).values()].reduce((a, b) => a + b, 0);
+  const unasked = Math.min(...enis.filter(isForNobody).map(({ arriving }) => arriving));
   return {
     ...(over > 0 && { over }),
+    ...(Number.isFinite(unasked) && { unasked }),
     ...(returning > 0 && { returning }),
     idle: usable.reduce((total, eni) => total + eni.counts.idle, 0),
     cooling: usable.reduce((total, eni) => total + eni.counts.cooling, 0),
@@ -87,14 +91,22 @@ export function sameTotals(a: PoolTotals, b: PoolTotals | null): boolean {
   return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
 }
 
-export type PoolMove = { readonly grow: number; readonly shed: number };
+/** `callOff`: addresses that would be too many once they are here, some of which need not be asked for. */
+export type PoolMove = { readonly grow: number; readonly shed: number; readonly callOff: number };
+
+export const noMove: PoolMove = { grow: 0, shed: 0, callOff: 0 };
 
 export function poolMove(totals: PoolTotals, { minIdle, maxIdle }: PoolBounds): PoolMove {
   const { returning = 0 } = totals;
   const missing = minIdle - totals.idle - totals.cooling - totals.spare;
   const surplus = Math.max(totals.idle - Math.max(maxIdle, returning), totals.over ?? 0);
-  if (totals.waiting > 0) return { grow: 0, shed: 0 };
-  return { grow: Math.max(0, Math.min(missing, totals.room)), shed: Math.max(0, surplus) };
+  const excess = totals.idle + totals.spare - Math.max(maxIdle, returning);
+  if (totals.waiting > 0) return noMove;
+  return {
+    grow: Math.max(0, Math.min(missing, totals.room)),
+    shed: Math.max(0, surplus),
+    callOff: totals.unasked !== undefined && totals.unasked <= excess ? excess : 0,
+  };
 }
 
 /** Idle addresses that have to be there after some were given back. */

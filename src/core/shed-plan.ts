@@ -2,9 +2,10 @@
  * Where idle addresses go from that are too many. Pure.
  *
  * Whole ENIs first, since a slot and a device go with them; then secondary addresses (the primary one goes only with its ENI) of the
- * least used ENIs, so that these empty. Only ENIs at rest are told: a busy one would say no, and be asked again at once.
+ * least used ENIs, so that these empty. Only ENIs at rest are told: a busy one would say no, and be asked again at once. Before all others
+ * go those that are not made yet.
  */
-import { type EniSummary, spareOf } from './eni-summary.ts';
+import { type EniSummary, isForNobody, spareOf } from './eni-summary.ts';
 
 export type ShedMove = { readonly slot: number; readonly drain: boolean; readonly count: number };
 
@@ -17,6 +18,8 @@ export type ShedOrder = {
   readonly young: ReadonlySet<number>;
   /** By slot: what goes before all others, since the instance type does not allow it. */
   readonly over?: ReadonlyMap<number, number>;
+  /** Addresses that would be too many once all are here that are under way. */
+  readonly callOff?: number;
 };
 
 /** Nobody holds, waits for, or may come back to any of its addresses. */
@@ -26,12 +29,27 @@ export function isUnused({ ours, phase, queued, arriving, counts, own }: EniSumm
   return ours && phase === 'ready' && others === 0 && own !== true;
 }
 
+/** The largest that are no more than is too many. */
+function calledOff(enis: readonly EniSummary[], callOff: number): ShedMove[] {
+  let left = callOff;
+  const inLine = enis.filter(isForNobody).sort((a, b) => b.arriving - a.arriving || b.slot - a.slot);
+  return inLine.flatMap(({ slot, arriving }) => {
+    if (arriving > left) return [];
+    left -= arriving;
+    return [{ slot, drain: true, count: 0 }];
+  });
+}
+
 /**
  * One choice beyond the count: an unused ENI goes although it has more than is too many, when other ENIs have idle addresses and the
  * low water mark holds on them alone. Otherwise a few idle addresses could stay spread over several unused ENIs.
  */
-export function shedPlan(enis: readonly EniSummary[], { count, keep, young, over }: ShedOrder): readonly ShedMove[] {
-  const moves: ShedMove[] = [];
+export function shedPlan(
+  all: readonly EniSummary[],
+  { count, keep, young, over, callOff = 0 }: ShedOrder,
+): readonly ShedMove[] {
+  const moves: ShedMove[] = calledOff(all, callOff);
+  const enis = all.filter(({ slot }) => !moves.some((move) => move.slot === slot));
   const handled = new Set<number>();
   const usable = enis.filter((eni) => (eni.phase === 'ready' || eni.phase === 'holding') && eni.own !== true);
   let left = count;

@@ -42,9 +42,10 @@ export type Supervisors = {
 /** What holds also while another actor takes the place of one that has died. */
 export function checkPlans(node: string, { factory, pool }: Supervisors, nowMs: number, report: Report): number {
   const fault: Fault = (invariant, what) => report(invariant, `${node}: ${what}`);
-  checkReports(factory, childrenOf<Eni>(factory, 'eni:'), fault);
+  const enis = childrenOf<Eni>(factory, 'eni:');
+  checkReports(factory, enis, fault);
   if (factory.context.waiting.some((request) => request.sinceMs >= nowMs)) return 1;
-  checkPool({ factory, pool }, fault);
+  checkPool({ factory, pool }, enis, fault);
   checkPlan(factory, nowMs, fault);
   return 3;
 }
@@ -70,7 +71,7 @@ export function checkAgreement(
   // What came this very moment is placed, and told of, before the moment is over.
   const settled = factory.context.waiting.every((request) => request.sinceMs < nowMs);
   if (settled) {
-    checkPool({ factory, pool }, fault);
+    checkPool({ factory, pool }, enis, fault);
     checkPlan(factory, nowMs, fault);
   }
   checkRequests(factory, enis, living, fault);
@@ -222,7 +223,11 @@ function checkSurvey({ context, children }: Factory, timers: Timers, nowMs: numb
 const pooled = new WeakMap<object, object>();
 
 /** The idle pool reckons with what there is. */
-function checkPool({ factory: { context }, pool }: Pick<Supervisors, 'factory' | 'pool'>, fault: Fault): void {
+function checkPool(
+  { factory: { context }, pool }: Pick<Supervisors, 'factory' | 'pool'>,
+  living: ReadonlyMap<string, Eni>,
+  fault: Fault,
+): void {
   if (pooled.get(context) === pool.context) return;
   pooled.set(context, pool.context);
   const { enis, waiting, granted, freed, nowMs } = context;
@@ -233,6 +238,24 @@ function checkPool({ factory: { context }, pool }: Pick<Supervisors, 'factory' |
   if (context.totals !== null && !sameTotals(context.totals, pool.context.totals))
     fault('7', `the pool reckons with ${differing(context.totals, pool.context.totals ?? {})}`);
   checkStillness(pool.context, fault);
+  if (context.waiting.length === 0) checkInLine(living, pool.context, fault);
+}
+
+/** No ENI waits in line to be made when whom it was for has left, and there is enough without it. */
+function checkInLine(
+  enis: ReadonlyMap<string, Eni>,
+  { totals, bounds, readOnly }: IdlePoolContext,
+  fault: Fault,
+): void {
+  if (totals === null || readOnly === true) return;
+  const { idle, spare, returning = 0 } = totals;
+  for (const [id, eni] of enis) {
+    const { queue, arriving, growBy, doubtful } = eni.context;
+    const many = arriving + growBy;
+    const waits = eni.matches({ creating: 'inLine' }) || eni.matches({ creating: 'turnedAway' });
+    if (waits && !doubtful && queue.length === 0 && idle + spare - many >= Math.max(bounds.maxIdle, returning))
+      fault('7', `${id} waits to be made with ${many}, and ${idle} are idle and ${spare} under way for nobody`);
+  }
 }
 
 /** Nothing is given back for want of demand before there has been none for so long. */

@@ -232,7 +232,8 @@ export class Conduct {
   /** What the pool is told while it backs off after a grow that failed ends that only if some are too many. */
   #poolTold(from: string, to: string, now: IdlePoolContext, { type }: Heard): void {
     if (from !== 'backingOff' || (type !== 'poolChanged' && type !== 'settings')) return;
-    const surplus = moveIn(now).shed;
+    const { shed, callOff } = moveIn(now);
+    const surplus = shed + callOff;
     if ((to === 'backingOff') !== (surplus === 0))
       this.#report('9', `the pool was backing off, and is ${to} since ${type}, with ${surplus} addresses too many`);
   }
@@ -310,6 +311,7 @@ export class Conduct {
   #tells(ref: AnyActorRef, before: EniContext, now: EniContext, { type, output }: Heard): void {
     if (type === 'unplugged' && before.device !== null && now.device === null)
       this.#news.add(`the device of ${ref.id} is gone`);
+    if (type === 'drain' && before.unasked) this.#news.add(`${ref.id} is not made`);
     if (type === 'moved' && before.book !== now.book) this.#news.add(`addresses of ${ref.id} are on another ENI`);
     if (type !== 'xstate.done.actor.0.eni.inUse.confirming' || before.book === now.book) return;
     const eni = output?.value as CloudEni | null;

@@ -31,6 +31,8 @@ export class HoldWatch {
       const hold = this.#holds.get('instance');
       if (hold?.code !== 'eniQuota') this.#holds.delete('instance');
     }
+    // It was called off, whatever it was told before.
+    if (path === 'gone' && type === 'drain') return;
     // What became of a Create is known when it is given up.
     const isOver = path === 'gone' || (!path.startsWith('creating') && phase !== 'faulty');
     if (lastFailure === null || !isOver || (before?.lastFailure === lastFailure && path !== 'gone')) return;

@@ -129,7 +129,7 @@ export class LineWatch {
     }
     const isOver = type.startsWith('xstate.after') && /^(inUse\.assigning|attaching)\.turnedAway$/.test(from);
     if (isOver && now.failures > 0) wrong('and takes a turn that was not its own for a failure');
-    if (from === 'creating.turnedAway' && tokenOf(now) === tokenOf(before))
+    if (from === 'creating.turnedAway' && to.startsWith('creating') && tokenOf(now) === tokenOf(before))
       wrong(`with the token ${tokenOf(now)} once more`);
   }
 

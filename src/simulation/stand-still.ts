@@ -117,18 +117,19 @@ export class StandStill {
 
   /** It rests when nothing is missing and nothing too much, and backs off only from failures. */
   #pool({ value, context }: PoolSnapshot): void {
-    const { grow, shed } = moveIn(context);
+    const { grow, shed, callOff } = moveIn(context);
+    const many = shed + callOff;
     const right = {
       measuring: true,
       filling: grow > 0,
-      shedding: shed > 0 && grow === 0,
-      resting: grow === 0 && shed === 0 && context.failures === 0,
+      shedding: many > 0 && grow === 0,
+      resting: grow === 0 && many === 0 && context.failures === 0,
       backingOff: context.failures > 0,
     }[value];
     if (right !== true)
       this.#report(
         '7',
-        `the pool is ${value} after ${context.failures} failures, ${grow} missing and ${shed} too much`,
+        `the pool is ${value} after ${context.failures} failures, ${grow} missing and ${many} too much`,
       );
   }
 

@@ -63,7 +63,7 @@ t.test(
       freed: 0,
     };
     const bounds = { minIdle: 4, maxIdle: 6 };
-    const table: [Partial<PoolTotals>, number, number][] = [
+    const table: [Partial<PoolTotals>, number, number, number?][] = [
       [{}, 4, 0],
       [{ idle: 4 }, 0, 0],
       [{ idle: 6 }, 0, 0],
@@ -79,9 +79,16 @@ t.test(
       [{ idle: 9, returning: 8 }, 0, 1],
       [{ idle: 9, returning: 20 }, 0, 0],
       [{ returning: 20 }, 4, 0],
+      // An ENI that waits in line for nobody is not made if there is enough without it.
+      [{ spare: 9, unasked: 3 }, 0, 0, 3],
+      [{ spare: 9, unasked: 4 }, 0, 0],
+      [{ idle: 5, spare: 4, unasked: 3 }, 0, 0, 3],
+      [{ idle: 9, spare: 4, unasked: 4 }, 0, 3, 7],
+      [{ spare: 9, unasked: 3, returning: 7 }, 0, 0],
+      [{ spare: 9, unasked: 3, waiting: 1 }, 0, 0],
     ];
-    for (const [change, grow, shed] of table)
-      t.same(poolMove({ ...totals, ...change }, bounds), { grow, shed }, JSON.stringify(change));
+    for (const [change, grow, shed, callOff = 0] of table)
+      t.same(poolMove({ ...totals, ...change }, bounds), { grow, shed, callOff }, JSON.stringify(change));
     t.equal(keptIn({ ...totals, returning: 9 }, bounds), 9);
     t.equal(keptIn(totals, bounds), 4);
   },
@@ -125,6 +132,37 @@ t.test('pool: the totals count what can be used, and room that can be had now', 
     after,
     'an ENI that was to serve the pool soon, and does not, is the only change',
   );
+});
+
+t.test('pool: of ENIs that wait in line for nobody the largest that are too many are called off', async (t) => {
+  const inLine = (slot: number, arriving: number, more: Partial<EniSummary> = {}) =>
+    eni(slot, {}, { phase: 'opening', eniId: null, unasked: true, arriving, ...more });
+  const enis = [
+    inLine(0, 2),
+    inLine(1, 4),
+    inLine(2, 3, { queued: 1 }),
+    inLine(3, 1, { phase: 'leaving' }),
+    eni(4, {}),
+  ];
+  t.equal(totalsOf(view(enis), policy, 0).unasked, 2);
+  t.equal(totalsOf(view(enis.slice(2)), policy, 0).unasked, undefined);
+  const slots = (callOff: number) =>
+    plan(enis, { count: 0, callOff, keep: 0, young: new Set() }).map(({ slot, drain }) => [slot, drain]);
+  t.same(slots(1), []);
+  t.same(slots(3), [[0, true]]);
+  t.same(slots(4), [[1, true]]);
+  t.same(slots(6), [
+    [1, true],
+    [0, true],
+  ]);
+  // What is called off is not counted upon for the low mark.
+  const both = [inLine(0, 4), eni(1, { idle: 3 }), eni(2, { idle: 2, bound: 1 })];
+  const low = (callOff: number) => plan(both, { count: 1, callOff, keep: 3, young: new Set() });
+  t.match(low(0), [{ slot: 1, drain: true }]);
+  t.match(low(4), [
+    { slot: 0, drain: true },
+    { slot: 1, drain: false },
+  ]);
 });
 
 t.test('pool: whole ENIs go first, then secondary addresses, and never more than is too much', async (t) => {

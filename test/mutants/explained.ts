@@ -2,6 +2,10 @@ const AT_REST_ONLY =
   'unreachable: the factory sends it only to an ENI that rests by its report, and whatever it leaves that state by is reported within the same ' +
   'step, before anything else can be sent; it is there so that no order is ever lost uncounted, and the walk of the chart sends it everywhere';
 
+const CALLED_OFF =
+  'unreachable: what is called off says itself that nothing of it was asked, by reports that are never behind; the guard keeps that true, since ' +
+  'the ENI would be forgotten otherwise';
+
 /**
  * Mutants that nothing can tell from the chart they were made from, each with the reason. `npm run mutants` complains about one that does
  * not exist any more, and about one that is killed after all.
@@ -19,6 +23,8 @@ export const EXPLAINED: Readonly<Record<string, string>> = {
     'unreachable: the plan of what is shed leaves out ENIs that are not ours; the guard keeps that true whatever becomes of the plan',
   'eni inUse.resting on drain 0: without guard [ours, unused]':
     'unreachable: the plan drains only ENIs of ours that nobody uses, by reports that are never behind; the guard keeps that true',
+  'eni creating.inLine on drain 0: without guard function': CALLED_OFF,
+  'eni creating.turnedAway on drain 0: without guard function': CALLED_OFF,
   'eni (root) on assign 0: without action 3 declineOrWait':
     'unreachable: the factory hears of a phase that takes nothing before it can send again, and sends nothing there',
   'node running.degraded.quieting error quiet 0: missing':

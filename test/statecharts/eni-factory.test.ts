@@ -372,7 +372,7 @@ t.test('eniFactory: an ENI that is new stays for its time, and then the pool hea
   on.report(0, { phase: 'ready', arriving: 0, counts: { ...counts, idle: 2 }, sheddable: 1, queued: 0 });
   const shed = () => {
     const { totals: basis, nowMs } = on.context();
-    if (basis !== null) on.send({ type: 'shed', count: 2, keep: 0, basis, atMs: nowMs });
+    if (basis !== null) on.send({ type: 'shed', callOff: 0, count: 2, keep: 0, basis, atMs: nowMs });
   };
   shed();
   t.equal(on.told('eni:0', 'drain').length + on.told('eni:0', 'shed').length, 0, 'what is on it waits with it');

@@ -128,6 +128,31 @@ t.test('in line: an Assign asks for what is wanted when it has its turn, in one 
   t.equal(on.asked('awaitTurn').length, 1);
 });
 
+t.test('in line: a Create is called off until it is asked for, and never afterwards', async (t) => {
+  const calledOff = { type: 'drain', atMs: 0 };
+  const unasked = (on: Awaited<ReturnType<typeof stage>>) =>
+    on.told
+      .flatMap(({ type, summary }) => (type === 'eniChanged' ? [(summary as { unasked?: true }).unasked] : []))
+      .at(-1);
+  const first = await stage();
+  t.equal(unasked(first), true);
+  await first.send(calledOff);
+  t.equal(first.state(), 'gone');
+  t.match(first.told.at(-2), { type: 'eniGone', summary: { eniId: null } });
+  const turned = await stage();
+  await turned.answer('awaitTurn');
+  t.equal(turned.state(), 'creating.calling');
+  t.equal(unasked(turned), undefined);
+  await turned.send(calledOff);
+  t.equal(turned.state(), 'creating.calling', 'it may be made already');
+  t.match(turned.told.at(-1), { type: 'eniChanged', summary: { phase: 'opening', heard: 1 } }, 'and that is told');
+  await turned.fail('createEni', 'throttled');
+  t.equal(turned.state(), 'creating.turnedAway');
+  t.equal(unasked(turned), true);
+  await turned.send(calledOff);
+  t.equal(turned.state(), 'gone');
+});
+
 t.test('in line: it leaves the line when nobody wants anything any more', async (t) => {
   const on = await stage(attached);
   await on.inUse();
