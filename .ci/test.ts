@@ -8,7 +8,7 @@
  * assertion is a failure. Run by Bun, which reads TypeScript as it is; the tests themselves run under the `node` of the path.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
-import { createWriteStream, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { load } from 'js-yaml';
@@ -223,7 +223,15 @@ async function tapOf([command = '', ...args]: readonly string[], rawPath: string
 
 const startedMs = Date.now();
 mkdirSync('.tap', { recursive: true });
-const args = process.argv.slice(2).flatMap(testsIn);
+const asked = process.argv.slice(2);
+for (const one of asked.some((argument) => argument.startsWith('-')) ? [] : asked) {
+  if (existsSync(one) && testsIn(one).length > 0) continue;
+  print(
+    `${one}: ${existsSync(one) ? 'no test is in it' : 'there is no such file or folder'}; tests are test/**/*.test.ts`,
+  );
+  process.exit(2);
+}
+const args = asked.flatMap(testsIn);
 const plain = !measured && args.every((argument) => argument.endsWith('.ts'));
 const chosen = (args.length > 0 ? args : testsIn('test')).map((file) => relative('.', file)).sort();
 if (plain) bundleTests(chosen);

@@ -1,8 +1,9 @@
 /** `enactor`: runs the command that was asked for, and ends with its exit code when all it has written has left. */
 import { CommanderError } from 'commander';
-import { CommandError, EXIT } from './exit-codes.ts';
+import { EXIT } from './exit-codes.ts';
 import { program } from './program.ts';
 import { drained, watchStandardOutput } from './standard-output.ts';
+import { toldError } from './told-error.ts';
 
 async function main(): Promise<number> {
   let exitCode: number = EXIT.ok;
@@ -13,14 +14,18 @@ async function main(): Promise<number> {
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    if (error instanceof CommandError) {
-      process.stderr.write(`enactor: ${error.message}\n`);
-      return error.exitCode;
-    }
-    process.stderr.write(`enactor: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
-    return EXIT.failed;
+    return failed(error);
   }
 }
+
+function failed(error: unknown): number {
+  const { says, exitCode } = toldError(error);
+  process.stderr.write(`enactor: ${says}\n`);
+  return exitCode;
+}
+
+// What no command has waited for.
+process.on('uncaughtException', (error) => process.exit(failed(error)));
 
 watchStandardOutput();
 process.exit(await drained(await main()));

@@ -16,6 +16,8 @@ export async function askDebug(socketPath: string, path: string, method: 'GET' |
   let body = '';
   response.setEncoding('utf8');
   for await (const text of response) body += text;
+  if (path.startsWith('/v1') && response.headers['enactor-debug-version'] === undefined)
+    throw new Error('what answers there is no daemon of ours');
   return { status: response.statusCode ?? 0, body };
 }
 

@@ -1,6 +1,6 @@
 /** `enactor eni sweep`: ENIs of a cluster whose nodes are gone. Shows them; with --yes deletes what two looks agree on. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { ecsCloud } from '../../adapters/ecs/ecs-cloud.ts';
 import { durationMs } from '../../core/duration.ts';
 import { failureOf } from '../../core/errors.ts';
@@ -47,7 +47,11 @@ export function addSweep(eni: Command, done: Done): void {
     .description('ENIs of a cluster whose nodes are gone: shows them, and deletes them with --yes')
     .requiredOption('--cluster <id>', 'as cluster_id in the configuration: only ENIs with its tag are looked at')
     .option('--yes', 'delete what two looks agree on')
-    .option('--between <duration>', 'from the first look to the second', asDuration, asDuration(BETWEEN))
+    .addOption(
+      new Option('--between <duration>', 'from the first look to the second')
+        .argParser(asDuration)
+        .default(asDuration(BETWEEN), BETWEEN),
+    )
     .option('--all-gone', 'no node of the cluster is left: believe it although no ENI is attached anywhere')
     .addOption(outputOption())
     .addHelpText(

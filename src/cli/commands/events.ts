@@ -1,11 +1,10 @@
 /** `enactor events` and `enactor journal`: what happens among the actors, and what has entered them. */
-import { CommanderError } from 'commander';
 import { JOURNAL_PAGE_MAX, type JournalPage } from '../../core/input-journal.ts';
 import { paintFor } from '../../lab/view/paint.ts';
 import { visible } from '../../lab/view/visible.ts';
 import type { Inspected } from '../../ports/inspected.ts';
 import { type AddCommand, countTo, examples, outputOption } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
+import { CommandError, EXIT } from '../exit-codes.ts';
 import { untilInterrupted } from '../interrupted.ts';
 import { askNode, nodeLines } from '../node-client.ts';
 import { eventLine, eventStates, inputLine } from '../node-events.ts';
@@ -64,8 +63,7 @@ export const journalCommand: AddCommand = (enactor, done) => {
     )
     .action(async ({ since = '0', last, output, ...options }) => {
       const from = Number(since);
-      if (!Number.isSafeInteger(from) || from < 0)
-        throw new CommanderError(EXIT.usage, 'journal', '--since: a whole number');
+      if (!Number.isSafeInteger(from) || from < 0) throw new CommandError(EXIT.usage, '--since: a whole number');
       const all = await wholeJournal(await debugSocketOf(options), from);
       const shown = last ?? (output === 'text' && from === 0 ? 50 : all.length);
       const inputs = shown === 0 ? [] : all.slice(-shown);

@@ -1,15 +1,13 @@
 /** `enactor inspect`: the page that shows the actors think. */
-import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { gunzipSync } from 'node:zlib';
 import { InvalidArgumentError } from 'commander';
-import { parseBundle } from '../../core/support-bundle.ts';
-import { type Bundle, bundleSource } from '../../inspect/bundle-source.ts';
+import { bundleSource } from '../../inspect/bundle-source.ts';
 import { chartsSource } from '../../inspect/charts-source.ts';
 import { NodeSource } from '../../inspect/node-source.ts';
 import { startPageServer } from '../../inspect/page-server.ts';
 import type { Source } from '../../inspect/source.ts';
+import { readBundle } from '../bundle-file.ts';
 import { type AddCommand, countTo, examples } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import { untilInterrupted } from '../interrupted.ts';
@@ -126,11 +124,9 @@ async function sourceOf({ bundle, simulation, steps, charts, ...which }: Options
 /** Throws CommandError. */
 function bundleIn(file: string): Source {
   try {
-    const bytes = readFileSync(file);
-    const GZIP = 0x1f;
-    const text = (bytes[0] === GZIP ? gunzipSync(bytes) : bytes).toString('utf8');
-    return bundleSource(parseBundle(text) as unknown as Bundle, basename(file));
+    return bundleSource(readBundle(file), basename(file));
   } catch (error) {
+    if (error instanceof CommandError) throw error;
     throw new CommandError(EXIT.failed, `${file}: ${(error as Error).message}`);
   }
 }

@@ -1,14 +1,15 @@
 /** `enactor support`: a bundle for somebody who was not there, and `enactor replay`: what he does with it. */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { gunzipSync, gzipSync } from 'node:zlib';
-import { parseBundle, whyNoReplay } from '../../core/support-bundle.ts';
+import { writeFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { whyNoReplay } from '../../core/support-bundle.ts';
 import { forHowLong } from '../../lab/view/words.ts';
+import { readBundle } from '../bundle-file.ts';
 import { type AddCommand, examples, type OutputForm, outputOption } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import { reportLines } from '../node-status.ts';
 import { whyLines } from '../node-why.ts';
 import { print } from '../print.ts';
-import { type Bundle, differences, gathered } from '../support.ts';
+import { differences, gathered } from '../support.ts';
 import { debugSocketOf, withNode } from '../which-node.ts';
 
 const STANDARD_OUTPUT = '-';
@@ -77,7 +78,7 @@ function keep(path: string, bytes: Uint8Array, fresh: boolean): void {
 }
 
 async function replayFile(file: string, until: string | undefined, output: OutputForm): Promise<number> {
-  const bundle = bundleIn(file);
+  const bundle = readBundle(file);
   const without = whyNoReplay(bundle);
   if (without !== null) throw new CommandError(EXIT.cannot, `${file} cannot be replayed: ${without}`);
   if (until !== undefined) {
@@ -111,15 +112,4 @@ async function replayFile(file: string, until: string | undefined, output: Outpu
         ])),
   ]);
   return wrong.length === 0 ? EXIT.ok : EXIT.failed;
-}
-
-/** Throws CommandError. */
-function bundleIn(file: string): Bundle {
-  try {
-    const bytes = readFileSync(file);
-    const GZIP = 0x1f;
-    return parseBundle((bytes[0] === GZIP ? gunzipSync(bytes) : bytes).toString('utf8')) as unknown as Bundle;
-  } catch (error) {
-    throw new CommandError(EXIT.failed, `${file} ${(error as Error).message}`);
-  }
 }
