@@ -17,6 +17,8 @@ import { labNode } from './which-node.ts';
 
 const FIRST_WORD_MS = 1_000;
 const LOOK_AGAIN_MS = 500;
+/** A reason that stays is told again so often, without its details. */
+const STILL_MS = 10_000;
 
 export async function addPod(
   name: string,
@@ -39,20 +41,37 @@ export async function addPod(
   return EXIT.ok;
 }
 
-/** Says why a pod does not run yet, each reason once, so that a node that is full does not look like a command that hangs. */
+/** The same reason, whatever call and whichever moment it is about. */
+export function gist(reason: string): string {
+  return reason
+    .replace(/, request [^,]+,/g, ',')
+    .replace(/\d\d:\d\d:\d\d/g, '')
+    .replace(/\b(Assign|Create)\w+:/g, '');
+}
+
+/** Says why a pod does not run yet, each reason once and then for how long it has been so, so that a node that is full does not look like a command that hangs. */
 async function tellWaiting(lab: ControlClient, name: string, signal: AbortSignal): Promise<void> {
-  let told: string | null = null;
+  const told = new Set<string>();
+  const beganMs = performance.now();
+  let saidMs = beganMs;
   const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => {});
   for (await pause(FIRST_WORD_MS); !signal.aborted; await pause(LOOK_AGAIN_MS)) {
     const status = await lab.status().catch(() => null);
     const pod = status?.pods.find((one) => one.name === name);
     if (pod === undefined || signal.aborted) continue;
     const reason = pod.failure ?? 'for the daemon’s answer';
-    if (reason === told) continue;
+    const nowMs = performance.now();
+    if (told.has(gist(reason))) {
+      if (nowMs - saidMs < STILL_MS) continue;
+      process.stderr.write(`waiting: for ${Math.round((nowMs - beganMs) / 1_000)} s, and yet\n`);
+      saidMs = nowMs;
+      continue;
+    }
     const upTo = pod.startTimeoutMs === null ? '' : `, up to ${Math.round(pod.startTimeoutMs / 1_000)} s`;
     const then = pod.failedTries === 0 ? upTo : `; the kubelet tries again${upTo}`;
     process.stderr.write(`waiting: ${reason}${then}\n`);
-    told = reason;
+    told.add(gist(reason));
+    saidMs = nowMs;
   }
 }
 

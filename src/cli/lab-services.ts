@@ -36,6 +36,18 @@ async function asSentence<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Throws CommandError that names the file, and the first field that cannot be. */
+async function topologyIn(file: string): Promise<ReturnType<typeof parseTopology>> {
+  const text = await readFile(file, 'utf8');
+  try {
+    return parseTopology(JSON.parse(text));
+  } catch (error) {
+    const [issue] = (error as { issues?: readonly { path: readonly PropertyKey[]; message: string }[] }).issues ?? [];
+    const why = issue === undefined ? (error as Error).message : `${issue.path.map(String).join('.')} ${issue.message}`;
+    throw new CommandError(EXIT.usage, `--topology ${file}: ${why.trim()}`);
+  }
+}
+
 export async function labCloud({ listen, profile, topology, metadata }: CloudCommand): Promise<number> {
   const doors = metadata.map((text) => {
     const [instanceId = '', place] = text.split('=');
@@ -52,7 +64,7 @@ export async function labCloud({ listen, profile, topology, metadata }: CloudCom
       listen,
       ...(await behaviour(profile)),
       metadata: doors,
-      ...(topology === null ? {} : { topology: parseTopology(JSON.parse(await readFile(topology, 'utf8'))) }),
+      ...(topology === null ? {} : { topology: await topologyIn(topology) }),
     }),
   );
   process.stdout.write(`OpenAPI  ${cloud.url}\nadmin    ${cloud.adminUrl}\n`);

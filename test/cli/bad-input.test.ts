@@ -66,6 +66,8 @@ t.test('bad input: no daemon, no credentials, no cloud, nonsense', async (t) => 
     ['charts nope', 1, /no chart nope; there are/],
     ['terway-records --db /nowhere/r', 3, /\/nowhere\/r: there is no such file/],
     ['lab cloud --listen 127.0.0.1:0 --profile /nowhere/p', 1, /\/nowhere\/p/],
+    [`lab cloud --listen 127.0.0.1:0 --topology ${fileOf('a.json', '{"a":1}')}`, 2, /--topology .*a\.json: .+/],
+    [`lab cloud --listen 127.0.0.1:0 --topology ${fileOf('b.json', '{')}`, 2, /--topology .*b\.json: .+JSON/],
   ] as const)
     await sentence(t, line, code, says);
   t.match((await enactor('eni sweep --help')).text, /second \(default: 10m\)/, 'as it is written');
