@@ -63,7 +63,7 @@ async function tellWaiting(lab: ControlClient, name: string, signal: AbortSignal
     const nowMs = performance.now();
     if (told.has(gist(reason))) {
       if (nowMs - saidMs < STILL_MS) continue;
-      process.stderr.write(`waiting: for ${Math.round((nowMs - beganMs) / 1_000)} s, and yet\n`);
+      process.stderr.write(`still waiting after ${Math.round((nowMs - beganMs) / 1_000)} s\n`);
       saidMs = nowMs;
       continue;
     }

@@ -168,6 +168,7 @@ t.test('stately: a reader that reads nothing is cut off at its bound, and one th
   });
   const streams = new Set<ServerResponse>();
   const daemon = createServer(({ url = '' }, response) => {
+    response.setHeader('enactor-debug-version', 1);
     if (!url.startsWith('/v1/streams')) return void response.end(JSON.stringify({ items: charts(), next: null }));
     streams.add(response);
     response.once('close', () => streams.delete(response));
