@@ -5,6 +5,7 @@ import { RenewingCredentials } from '../adapters/credentials/renewing-credential
 import { metadataClient } from '../adapters/metadata/metadata-client.ts';
 import { metadataService } from '../adapters/metadata/metadata-service.ts';
 import { AccessKey, type Credentials } from '../ports/credentials.ts';
+import { metadataUrlOption } from './command.ts';
 import { CommandError, EXIT } from './exit-codes.ts';
 
 export type AccountOptions = {
@@ -42,7 +43,7 @@ export const withAccount = (command: Command): Command =>
       new Option('--endpoint-type <type>', 'which of the region’s').choices(['vpc', 'public']).default('public'),
     )
     .addOption(new Option('--scheme <scheme>', 'http is for a lab').choices(['http', 'https']).default('https'))
-    .option('--metadata-url <url>', 'the metadata service', 'http://100.100.100.200');
+    .addOption(metadataUrlOption());
 
 /** Throws CommandError that says what is missing. `here`: whether the instance is of interest, although the region was told. */
 export async function accountOf(options: AccountOptions, here: boolean): Promise<Account> {

@@ -18,6 +18,12 @@ export const outputOption = (): Option =>
 export const debugSocketOption = (): Option =>
   new Option('--debug-socket <path>', 'where the daemon answers').default(DEBUG_SOCKET);
 
+export const metadataUrlOption = (): Option =>
+  new Option('--metadata-url <url>', 'the metadata service').default('http://100.100.100.200').argParser((text) => {
+    if (URL.canParse(text) && /^https?:/.test(text)) return text;
+    throw new InvalidArgumentError('a URL, such as http://100.100.100.200.');
+  });
+
 /** Of an option or argument: a whole number from 1 to `most`. */
 export function countTo(most: number): (text: string) => number {
   return (text) => {

@@ -25,6 +25,17 @@ export type Verification = {
 
 const CLEAN_UP_LIMIT_MS = 180_000;
 
+const nothingMade: CleanUp = { removed: [], left: [] };
+
+async function unanswered(raw: BenchOptions['raw'], tags: Readonly<Record<string, string>>): Promise<string | null> {
+  try {
+    const reply = await raw.describe({ tags });
+    return reply.ok ? null : `${reply.code}: ${reply.message}`;
+  } catch (error) {
+    return failureOf(error).detail;
+  }
+}
+
 /** Never rejects: what went wrong is in the answer, beside what was found until then. `cleaner` outlives the signal of the run. */
 export async function verifyCloud(
   options: BenchOptions & { readonly cleaner: BenchOptions['raw'] },
@@ -36,6 +47,10 @@ export async function verifyCloud(
     options.found(finding);
   };
   const bench = new Bench({ ...options, found });
+  bench.doing('the cloud is asked whether it answers');
+  // What cannot be listed could not be taken away: nothing is made then.
+  const deaf = await unanswered(raw, plan.tags);
+  if (deaf !== null) return { findings, failure: deaf, calls: raw.calls, cleanUp: nothingMade };
   let failure: string | null = null;
   try {
     const eni = await creation(bench);

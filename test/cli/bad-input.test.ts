@@ -60,6 +60,7 @@ t.test('bad input: no daemon, no credentials, no cloud, nonsense', async (t) => 
       /^enactor: credentials: RAM role .*127\.0\.0\.1:1/,
     ],
     ['eni sweep --cluster c --region r --between soon', 2, /--between <duration>.*such as 10m/],
+    ['metadata --metadata-url soon', 2, /--metadata-url <url>.*a URL, such as/],
     ['journal --since soon', 2, /--since: a whole number/],
     ['why a/b/c', 2, /a\/b\/c is no pod/],
     ['plan --pods many', 2, /--pods/],

@@ -57,7 +57,7 @@ const plan: Plan = {
   ...{ tags: { [RUN_TAG]: 'test' }, pollMs: 20, speed: SPEED, patienceMs: 60_000 },
 };
 
-const raw = (cloud: RunningCloud, signal = new AbortController().signal, callsMax = 5_000) => {
+const raw = (cloud: Pick<RunningCloud, 'url'>, signal = new AbortController().signal, callsMax = 5_000) => {
   const host = new URL(cloud.url).host;
   const endpoints = { ecsEndpoint: host, vpcEndpoint: host, scheme: 'http' as const };
   return rawCloud({ ...endpoints, regionId: 'cn-lab', credentials: labKey, timeoutMs: 20_000, callsMax }, signal);
@@ -225,6 +225,19 @@ t.test('a run costs no more calls than it may', { buffered: true }, async (t) =>
   const cloud = await cloudWith(t, {});
   const result = await untouched(t, cloud, () => verified(cloud, new AbortController().signal, 12));
   t.match(result.failure, /12 calls were made/);
+});
+
+t.test('of a cloud that does not answer nothing is asked, and nothing is waited for', async (t) => {
+  const cloud = await cloudWith(t, {});
+  const forbidden = { api: 'DescribeNetworkInterfaces', effect: 'fail', code: 'Forbidden.RAM', times: 9 };
+  await fetch(`${cloud.adminUrl}/faults`, { method: 'POST', body: JSON.stringify([forbidden]) });
+  const result = await untouched(t, cloud, () => verified(cloud));
+  t.match(result, { failure: /Forbidden.RAM/, calls: 1, findings: [], cleanUp: { removed: [], left: [] } });
+  const nobody = raw({ url: 'http://127.0.0.1:1' });
+  const signal = new AbortController().signal;
+  const noise = { metadata: null, hasDevice: null, found: () => {}, doing: () => {} };
+  const away = await verifyCloud({ plan, raw: nobody, cleaner: nobody, ...noise, signal });
+  t.match(away, { failure: /ECONNREFUSED/, calls: 1, findings: [] });
 });
 
 t.test('what a run left that was killed is found by its tag', { buffered: true }, async (t) => {

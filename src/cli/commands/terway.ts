@@ -5,7 +5,7 @@ import { failureOf } from '../../core/errors.ts';
 import type { ResourceMappingReply } from '../../core/tracing.ts';
 import type { RunningLab } from '../../lab/control/find-lab.ts';
 import type { NodeStatus } from '../../lab/status/lab-status.ts';
-import { type AddCommand, examples, outputOption } from '../command.ts';
+import { type AddCommand, examples, metadataUrlOption, outputOption } from '../command.ts';
 import { CommandError, EXIT } from '../exit-codes.ts';
 import { runInside } from '../lab-inside.ts';
 import { deviceNames } from '../local-devices.ts';
@@ -15,7 +15,6 @@ import { keyTree, leaf, type Tree, treeLines } from '../terway-tree.ts';
 import { asked } from '../which-lab.ts';
 import { labNodeOf, type WhichLabNode, withLabNode } from '../which-node.ts';
 
-const METADATA_URL = 'http://100.100.100.200';
 const GRPC_SOCKET = '/var/run/eni/eni.socket';
 /** The daemon answers from memory: one that does not within this time is frozen. */
 const TIMEOUT_MS = 5_000;
@@ -84,7 +83,7 @@ export const terwayCommands: AddCommand = (enactor, done) => {
     .description(
       'the ENIs of this instance as its metadata service tells them, beside this host’s devices; needs no daemon',
     )
-    .option('--metadata-url <url>', 'the metadata service', METADATA_URL)
+    .addOption(metadataUrlOption())
     .addOption(outputOption())
     .addHelpText('after', examples('enactor metadata', 'enactor metadata --lab node-1', 'enactor metadata -o yaml'))
     .action(async ({ metadataUrl, output, ...options }) => {
