@@ -21,7 +21,7 @@ export const lost = eniSetup.createStateConfig({
           {
             guard: ({ context }) => context.eniId === null,
             target: '#eni.creating',
-            actions: ['reopen', 'report'],
+            actions: 'reopen', // which reports as it begins
           },
           { target: 'recalling' },
         ],

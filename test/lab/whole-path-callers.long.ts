@@ -135,7 +135,7 @@ t.test('callers: hostile bytes on all three sockets; it goes on serving', { skip
   await walk(t, {}, async (runtime) => {
     const { jsonSocket, grpcSocket, debugSocket } = runtime.node;
     const deep = `${'['.repeat(30_000)}${']'.repeat(30_000)}`;
-    const huge = JSON.stringify({ K8sPodName: 'x'.repeat(1 << 20) });
+    const huge = JSON.stringify({ K8sPodName: 'x'.repeat(3 << 20) });
     const request = (body: string | Buffer, { method = 'POST', path = '/rpc.TerwayBackend/AllocIP', head = '' } = {}) =>
       Buffer.concat([
         Buffer.from(
@@ -146,7 +146,7 @@ t.test('callers: hostile bytes on all three sockets; it goes on serving', { skip
       ]);
     const cases: readonly (readonly [what: string, bytes: string | Buffer, answer: RegExp])[] = [
       ['deep nesting', request(deep), /^HTTP\/1\.1 400 /],
-      ['a megabyte', request(huge), /^(HTTP\/1\.1 413 |$)/],
+      ['three megabytes', request(huge), /^(HTTP\/1\.1 413 |$)/],
       ['__proto__', request('{"__proto__":{"K8sPodName":"p"},"constructor":{"prototype":{}}}'), /^HTTP\/1\.1 400 /],
       ['wrong types', request('{"K8sPodName":{"a":1},"K8sPodInfraContainerId":[]}'), /^HTTP\/1\.1 400 /],
       ['null', request('null'), /^HTTP\/1\.1 400 /],

@@ -2,7 +2,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
+import { jsonServer } from '../../src/adapters/http/json-server.ts';
+import { silentLog } from '../../src/adapters/logging/silent-log.ts';
 import { HEARTBEAT_GRACE_MS, HEARTBEAT_NAME } from '../../src/core/heartbeat.ts';
+import { fakeBackend } from '../adapters/http/fake-backend.ts';
 import { TestNamespace } from '../adapters/netlink/namespaces.ts';
 import { type Bench, cannotRunPlugin, pluginBench, startPlugin } from './plugin-process.ts';
 
@@ -103,4 +106,31 @@ test('plugin GC: what is not listed is given back and leaves the host, what is l
   t.equal(await gc({ 'cni.dev/valid-attachments': [] }), 0);
   t.equal(daemon.leases.size, 0, 'an empty list: nothing is valid');
   t.strictSame(host.state(), before, 'nothing is left');
+});
+
+test('plugin GC: 10,000 attachments are heard, and who sends too many is told so', { skip }, async (t) => {
+  const bench = await pluginBench(t, null);
+  const { backend, seen } = fakeBackend(() => ({}));
+  const socket = join(bench.directory, 'json');
+  const server = jsonServer(backend, silentLog);
+  await new Promise<void>((resolve) => void server.listen(socket, resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const gc = async (count: number) => {
+    const all = Array.from({ length: count }, (_, nth) => ({
+      containerID: `${nth}`.padStart(64, 'a'),
+      ifname: 'eth0',
+    }));
+    const conf = { cniVersion: '1.1.0', daemonSocket: socket, 'cni.dev/valid-attachments': all };
+    const ran = await startPlugin(null, {
+      env: { CNI_COMMAND: 'GC', CNI_PATH: '/opt/cni/bin' },
+      stdin: bench.conf(conf),
+    });
+    return ran.stdout === '' ? ran.exitCode : ran.json();
+  };
+  t.equal(await gc(10_000), 0);
+  t.match(seen, [{ request: { ValidAttachments: { length: 10_000 } } }]);
+  t.match(await gc(40_000), { msg: /larger than 2097152 bytes/ });
 });

@@ -10,8 +10,8 @@ import type { BackendMethod, BackendMethods } from '../../core/wire.ts';
 import type { Backend } from '../../ports/backend.ts';
 import { systemClock } from '../clock/steady-clock.ts';
 
-/** One request, JSON or proto. The largest real one is Gc's, with every attachment of a node. */
-export const REQUEST_MAX_BYTES = 256 * 1024;
+/** One request, JSON or proto. The largest real one is Gc's, with every attachment of a node: 10,000 take about 1 MB. */
+export const REQUEST_MAX_BYTES = 2 * 1024 * 1024;
 
 const text = z.string().default('');
 const ipSet = z.object({ IPv4: z.string().optional(), IPv6: z.string().optional() });

@@ -82,10 +82,11 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   let sizeBytes = 0;
   for await (const chunk of request) {
     sizeBytes += (chunk as Buffer).length;
-    if (sizeBytes > REQUEST_MAX_BYTES)
-      throw new Refusal(413, 'resource_exhausted', `the request is larger than ${REQUEST_MAX_BYTES} bytes`);
-    chunks.push(chunk as Buffer);
+    if (sizeBytes <= REQUEST_MAX_BYTES) chunks.push(chunk as Buffer);
   }
+  // Read to its end: whoever writes to a connection that is closed sees that, and not the answer.
+  if (sizeBytes > REQUEST_MAX_BYTES)
+    throw new Refusal(413, 'resource_exhausted', `the request is larger than ${REQUEST_MAX_BYTES} bytes`);
   return Buffer.concat(chunks).toString('utf8');
 }
 

@@ -121,8 +121,19 @@ t.test('json: what is wrong with a request is named, and the backend never sees 
   await refused({ path: '/' }, 404, 'unimplemented', /no such method/);
   await refused({ method: 'PUT' }, 405, 'unimplemented', /only POST/);
   await refused({ headers: { 'content-type': 'application/grpc' } }, 415, 'unknown', /application\/json/);
-  await refused({ body: `{"Netns":"${'x'.repeat(300_000)}"}` }, 413, 'resource_exhausted', /262144 bytes/);
+  await refused({ body: `{"Netns":"${'x'.repeat(9 << 20)}"}` }, 413, 'resource_exhausted', /2097152 bytes/);
   t.strictSame(seen, []);
+});
+
+t.test('json: Gc takes the attachments of any node', async (t) => {
+  const { backend, seen } = fakeBackend(() => ({}));
+  const socket = await serve(t, backend);
+  const id = 'a'.repeat(64);
+  const all = Array.from({ length: 10_000 }, (_, nth) => ({ ContainerId: `${id.slice(6)}${nth}`, IfName: 'eth0' }));
+  const body = JSON.stringify({ NetworkName: 'enactor', ValidAttachments: all });
+  const { status } = await ask(socket, { path: '/enactor.v1.Node/Gc', body });
+  t.equal(status, 200);
+  t.match(seen, { length: 1 });
 });
 
 t.test('json: a caller that disconnects has cancelled', async (t) => {
