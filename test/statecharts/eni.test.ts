@@ -227,7 +227,8 @@ const wrongSteps = {
   unheard(_: AnyMachineSnapshot, { event, sent }: Edge): boolean {
     if (!['assign', 'grow', 'shed', 'drain'].includes(event.type)) return false;
     const first = sent.findIndex((message) => message.type === 'ipResult' && message.ok === false);
-    const reports = sent.findIndex((message) => message.type === 'eniChanged');
+    // One that was called off says that it is gone.
+    const reports = sent.findIndex(({ type }) => type === 'eniChanged' || type === 'eniGone');
     return reports === -1 || (first !== -1 && first < reports);
   },
 

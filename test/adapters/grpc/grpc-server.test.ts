@@ -180,6 +180,6 @@ t.test('grpc: a cancelled call fires the signal', async (t) => {
 t.test('grpc: a request beyond the limit is refused before the backend sees it', async (t) => {
   const { backend, seen } = fakeBackend(() => ({}));
   const client = await serve(t, backend);
-  await t.rejects(ask(client, 'AllocIP', { Netns: 'x'.repeat(300_000) }), { code: status.RESOURCE_EXHAUSTED });
+  await t.rejects(ask(client, 'AllocIP', { Netns: 'x'.repeat(3_000_000) }), { code: status.RESOURCE_EXHAUSTED });
   t.strictSame(seen, []);
 });
