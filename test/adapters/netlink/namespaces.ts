@@ -76,7 +76,7 @@ export class TestNamespace {
       .replace(/^.* inet6 fe80::[0-9a-f]+:[0-9a-f:]+\/64 .*\n?/gm, '') // a device's own link-local address, once the kernel has tried it, and what leads to it
       .replace(/^(?:(?:local|anycast|multicast) )?(?:fe80::(?:[0-9a-f]+:[0-9a-f:]+|\/64)?|ff00::\/8) .*\n?/gm, '')
       .replace(/ tentative/g, '')
-      .replace(/NO-CARRIER,|,LOWER_UP|state \S+|linkdown/g, '') // these follow a moment later
+      .replace(/NO-CARRIER,|,LOWER_UP|state \S+| linkdown/g, '') // these follow a moment later
       .replace(/(valid_lft|preferred_lft|expires|qdisc) \S+/g, '');
   }
 
