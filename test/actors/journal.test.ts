@@ -38,7 +38,7 @@ t.test(
 );
 
 t.test('journal: it holds calls, results and timers, and what one chart tells another it does not', async (t) => {
-  const lab = await oneNode({ settings: { maxIdle: 1, coolDownMs: 5 } });
+  const lab = await oneNode({ settings: { maxIdle: 1, coolDownMs: 100 } });
   t.teardown(() => lab.stop());
   await lab.serving();
   await lab.add('a');

@@ -103,7 +103,11 @@ t.test('B55: the output of 600 pods', { skip }, async (t) => {
 
   await t.test('the whole-screen view ends by a key, and leaves the terminal as it was', async (t) => {
     const screen = 'script -qec "stty cols 100 rows 30; $E watch $S" /dev/null';
-    const { code, stdout } = await bash(`(sleep 2; printf q; sleep 5) | ${screen}; exit \${PIPESTATUS[1]}`, env);
+    // The key is pressed once the view is there to take it.
+    const seen = 'for try in $(seq 150); do grep -q "more lines" "$OUT" && break; sleep 0.1; done';
+    const press = `(${seen}; printf q; sleep 5)`;
+    const watched = `OUT=$(mktemp); ${press} | ${screen} | tee "$OUT"; code=\${PIPESTATUS[1]}; rm "$OUT"; exit $code`;
+    const { code, stdout } = await bash(watched, env);
     t.equal(code, 0, stdout.slice(-300));
     t.ok(stdout.startsWith('\x1b[?1049h'), 'on the terminal’s second screen');
     t.match(stdout, /enactor watch.*serving/);

@@ -51,9 +51,12 @@ export class Churn {
           return this.#pause();
         },
       });
-      const seen = await this.#node.sourceSeen(this.#anchor, pod);
-      if (seen !== this.#anchor.ip) this.failures.push(`${name} saw ${seen}, not ${this.#anchor.ip}`);
-      await this.#end(pod);
+      try {
+        const seen = await this.#node.sourceSeen(this.#anchor, pod);
+        if (seen !== this.#anchor.ip) this.failures.push(`${name} saw ${seen}, not ${this.#anchor.ip}`);
+      } finally {
+        await this.#end(pod);
+      }
       this.lived += 1;
     } catch (error) {
       this.failures.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);

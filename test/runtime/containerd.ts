@@ -16,6 +16,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BUSYBOX_IMAGE, BUSYBOX_PATH, busyboxImage } from './busybox-image.ts';
 import { CriClient } from './cri-client.ts';
+import { TEST_CGROUPS } from './left-behind.ts';
 import type { NodeRoot } from './node-root.ts';
 
 const START_TIMEOUT_MS = 20_000;
@@ -156,7 +157,7 @@ export async function startContainerd(place: ContainerdPlace): Promise<Container
   const { runDir, root } = place;
   const socketPath = `${runDir}/containerd.sock`;
   const logPath = `${runDir}/containerd.log`;
-  const cgroup = `enactor-test-${randomBytes(4).toString('hex')}`;
+  const cgroup = `${TEST_CGROUPS}${randomBytes(4).toString('hex')}`;
   const privateFolders = (root === undefined ? PRIVATE_FOLDERS : []).map((folder, index) => ({
     folder,
     own: `${runDir}/private-${index}`,

@@ -7,9 +7,12 @@ export type LeftBehind = {
   readonly processes: readonly string[];
   /** Mount points below the folder, or mounts made of it (overlays). */
   readonly mounts: readonly string[];
-  /** Control groups named for the tests. */
+  /** Control groups of the containers of this process. */
   readonly cgroups: readonly string[];
 };
+
+/** How the control groups of this process's containers begin: other tests have theirs meanwhile. */
+export const TEST_CGROUPS = `enactor-test-${process.pid}-`;
 
 export async function leftBehind(folder: string): Promise<LeftBehind> {
   const processes: string[] = [];
@@ -23,7 +26,7 @@ export async function leftBehind(folder: string): Promise<LeftBehind> {
   const cgroups: string[] = [];
   for (const root of roots) {
     const names = await readdir(join('/sys/fs/cgroup', root)).catch(() => []);
-    for (const name of names) if (name.startsWith('enactor-test-')) cgroups.push(join(root, name));
+    for (const name of names) if (name.startsWith(TEST_CGROUPS)) cgroups.push(join(root, name));
   }
   return { processes, mounts, cgroups };
 }
