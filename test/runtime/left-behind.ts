@@ -1,4 +1,5 @@
 /** What is still there of a test's runtimes after they were stopped: each list must be empty. */
+import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -11,8 +12,8 @@ export type LeftBehind = {
   readonly cgroups: readonly string[];
 };
 
-/** How the control groups of this process's containers begin: other tests have theirs meanwhile. */
-export const TEST_CGROUPS = `enactor-test-${process.pid}-`;
+/** How the control groups of this process's containers begin: other tests, each in a PID namespace of its own, have theirs meanwhile. */
+export const TEST_CGROUPS = `enactor-test-${randomBytes(4).toString('hex')}-`;
 
 export async function leftBehind(folder: string): Promise<LeftBehind> {
   const processes: string[] = [];
