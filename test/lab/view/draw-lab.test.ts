@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import t from 'tap';
 import { NOTHING_REFUSED } from '../../../src/lab/router/refused.ts';
 import type { LabStatus, PodStatus } from '../../../src/lab/status/lab-status.ts';
@@ -7,6 +8,9 @@ import { cut, pad, widthOf } from '../../../src/lab/view/fit.ts';
 import { coloured, plain } from '../../../src/lab/view/paint.ts';
 import { eniWord, nodeWord } from '../../../src/lab/view/words.ts';
 import type { EniReport, NodeReport } from '../../../src/ports/introspection.ts';
+
+/** A file of the node's, as this machine sees it. */
+const inNode = (name: string): string => join('/proc', '4242', 'root', 'run/enactor/node-1', name);
 
 const options: DrawOptions = {
   columns: 110,
@@ -79,9 +83,9 @@ const status = (more: Partial<LabStatus> = {}): LabStatus => ({
       instanceId: 'i-lab-node-1',
       pid: 7,
       report,
-      debugSocket: '/proc/4242/root/run/enactor/node-1/debug.sock',
-      grpcSocket: '/proc/4242/root/run/enactor/node-1/grpc.sock',
-      log: '/proc/4242/root/run/enactor/node-1/enactord.log',
+      debugSocket: inNode('debug.sock'),
+      grpcSocket: inNode('grpc.sock'),
+      log: inNode('enactord.log'),
     },
   ],
   hosts: [{ name: 'elsewhere', ip: '192.168.1.1' }],
